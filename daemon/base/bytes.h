@@ -1,0 +1,44 @@
+#ifndef BASE_BYTES_H
+#define BASE_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * A checked reader over borrowed bytes that may be broken or hostile. A read beyond the end returns zero and sets
+ * bad; bad never goes away, so a parser may read a whole structure and check once. Little-endian.
+ */
+struct bytes {
+	const uint8_t *data;
+	size_t len, pos;
+	bool bad;
+};
+
+/* A piece of the bytes; not NUL-terminated. */
+struct bytes_text {
+	const char *data;
+	size_t len;
+};
+
+static inline struct bytes bytes_of(const void *data, size_t len)
+{
+	return (struct bytes){(const uint8_t *)data, len, 0, false};
+}
+
+/* A text constant as bytes_text. */
+struct bytes_text bytes_text_of(const char *text);
+
+size_t bytes_left(const struct bytes *bytes);
+uint8_t bytes_u8(struct bytes *bytes);
+uint16_t bytes_u16(struct bytes *bytes);
+uint32_t bytes_u32(struct bytes *bytes);
+uint64_t bytes_u64(struct bytes *bytes);
+/* Unsigned LEB128; more than 64 bits is bad. */
+uint64_t bytes_varint(struct bytes *bytes);
+/* len bytes, or NULL and bad. */
+const uint8_t *bytes_take(struct bytes *bytes, size_t len);
+/* A varint length and so many bytes. */
+struct bytes_text bytes_text(struct bytes *bytes);
+
+#endif
