@@ -34,9 +34,10 @@
  *   fields are only ever appended, and read as zero when they are absent.
  *   A varint is unsigned LEB128 (DWARF 5, section 7.6), at most 10 bytes. "signed" below is a varint of the zigzag form (n << 1) ^ (n >> 63).
  *   "text" is a varint length and so many bytes, of any content: names are the target's and are not trusted.
- *   "id" is a varint; 0 means none. Ids of strings, images, frames and stacks are chosen by the writer, unique within
+ *   "id" is a varint; 0 means none. Ids of strings, metrics, images, frames and stacks are chosen by the writer, unique within
  *   the segment and below 2^31. Times are nanoseconds of the capture's clock; in a record they are written as "time": signed,
  *   the difference to the time of the previous time in the same chunk (the first: to 0).
+ *   Only the types below take part in that: a type added later writes its times in full, as who skips it cannot follow.
  *
  * Addresses in stacks are absolute in their process. They mean what the mappings of the process say at the
  * point of the STACK record in the file: a MAPPING replaces what it overlaps, and the writer defines stacks anew after

@@ -16,6 +16,7 @@
  * When writing fails (disk full), the file is cut back to its last whole chunk, nothing is written any more, and
  * journal_writer_failed turns true; appending goes on into nowhere. When the disk is slower than the sampling, at most BACKLOG_CHUNKS wait;
  * beyond that the sampler waits, which shows as ring losses.
+ * A record that no chunk can hold (LIMIT_CHUNK_BYTES) fails the writer too, as later records may refer to it; what was appended before it is kept.
  */
 #define JOURNAL_WRITER_CHUNK_BYTES    (256 * 1024)
 #define JOURNAL_WRITER_BACKLOG_CHUNKS 4
@@ -35,7 +36,7 @@ void journal_writer_append(struct journal_writer *writer, const struct journal_r
 /* Hands the current chunk to the disk if it is not empty: call at least every second. */
 void journal_writer_flush(struct journal_writer *writer);
 
-/* Any thread. */
+/* Any thread. bytes: payload that is on disk or handed over to it, without headers and the chunk being filled. */
 bool journal_writer_failed(const struct journal_writer *writer);
 bool journal_writer_is_full(const struct journal_writer *writer);
 uint64_t journal_writer_bytes(const struct journal_writer *writer);
