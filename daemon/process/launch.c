@@ -1,0 +1,260 @@
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "process/environment.h"
+#include "process/record.h"
+
+static void on_output_closed(struct output *output)
+{
+	process_handle_closed(output->context);
+}
+
+static void on_output_read(struct output *output, uint64_t offset, const char *bytes, size_t len)
+{
+	struct process *process = output->context;
+	enum process_stream stream = output == &process->outputs[0] ? PROCESS_STDOUT : PROCESS_STDERR;
+	process_tell_output(process, stream, offset, bytes, len);
+}
+
+static void on_output_ended(struct output *output)
+{
+	process_advance(output->context);
+}
+
+static bool open_output(struct process *process, int i, int *write_end, struct error *err)
+{
+	struct output *output = &process->outputs[i];
+	output->bytes = process->table->bytes;
+	output->read = on_output_read;
+	output->ended = on_output_ended;
+	output->closed = on_output_closed;
+	output->context = process;
+	if (!output_open(output, process->table->loop, write_end, err)) {
+		return false;
+	}
+	process->handles++;
+	return true;
+}
+
+/* What becomes 0, 1 and 2 of the program. stdio[0 … 2] are the caller's to close, also on failure; equal ones are one. */
+static bool open_stdio(
+	struct process *process, enum process_stdio kind, int stdio[3], struct error *err)
+{
+	stdio[0] = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (stdio[0] < 0) {
+		return error_errno(err, "cannot open /dev/null for the program");
+	}
+	if (kind == PROCESS_STDIO_NULL) {
+		stdio[1] = stdio[2] = stdio[0];
+		return true;
+	}
+	return open_output(process, 0, &stdio[1], err) && open_output(process, 1, &stdio[2], err);
+}
+
+static void close_stdio(const int stdio[3])
+{
+	for (int i = 2; i >= 0; i--) {
+		if (stdio[i] >= 0 && (i == 0 || stdio[i] != stdio[0])) {
+			close(stdio[i]);
+		}
+	}
+}
+
+static bool start_gate(struct process *process, const struct process_options *options,
+	const int stdio[3], struct error *err)
+{
+	const char *const *base = options->env_exact ? NULL : (const char *const *)environ;
+	char **environment = environment_create(base, options->env, err);
+	if (environment == NULL) {
+		return false;
+	}
+	const struct processes *table = process->table;
+	const struct gate_options gate = {
+		.gate_path = table->gate_path,
+		.argv = options->argv,
+		.env = (const char *const *)environment,
+		.cwd = options->cwd,
+		.new_group = true,
+		.die_with_parent = true,
+		.umask_bits = table->umask_bits,
+		.nofile_soft = table->nofile_soft,
+		.nofile_hard = table->nofile_hard,
+		.profiler_pid = options->profiler_pid,
+		.stdio = {stdio[0], stdio[1], stdio[2]},
+	};
+	bool started = gate_start(&process->launch->gate, &gate, err);
+	free(environment);
+	return started;
+}
+
+static void on_launch_closed(uv_handle_t *handle)
+{
+	struct launch *launch = handle->data;
+	struct process *process = launch->process;
+	free(launch);
+	process_handle_closed(process);
+}
+
+void process_close_launch(struct process *process)
+{
+	struct launch *launch = process->launch;
+	if (launch == NULL) {
+		return;
+	}
+	process->launch = NULL;
+	uv_close((uv_handle_t *)&launch->poll, on_launch_closed);
+	gate_close(&launch->gate);
+}
+
+static void become_ready(struct process *process)
+{
+	if (process->state != PROCESS_STARTING) {
+		return;
+	}
+	process->state = PROCESS_HELD;
+	process_tell_ready(process);
+	if (!process->hold && !process->stopping) {
+		process_resume(process, NULL); /* a gate that died meanwhile is told by its end */
+	}
+}
+
+static void become_running(struct process *process)
+{
+	process->state = PROCESS_RUNNING;
+	process_close_launch(process);
+	process_tell_running(process);
+}
+
+/* What the gate did not become is of no use; the error is told once it has been reaped. */
+static void fail_launch(struct process *process)
+{
+	struct launch *launch = process->launch;
+	launch->failed = true;
+	uv_poll_stop(&launch->poll);
+	kill(process->pid, SIGKILL);
+}
+
+static void on_gate(uv_poll_t *poll, int status, int events)
+{
+	(void)status; /* an error shows in the read */
+	(void)events;
+	struct launch *launch = poll->data;
+	struct process *process = launch->process;
+	switch (gate_read(&launch->gate, process->went, &launch->err)) {
+	case GATE_WAITING:
+		break;
+	case GATE_IS_READY:
+		become_ready(process);
+		break;
+	case GATE_RUNNING:
+		become_running(process);
+		break;
+	case GATE_FAILED:
+		fail_launch(process);
+		break;
+	}
+}
+
+void process_settle_launch(struct process *process)
+{
+	struct launch *launch = process->launch;
+	if (launch == NULL || launch->failed) {
+		return;
+	}
+	enum gate_state state;
+	do {
+		state = gate_read(&launch->gate, process->went, &launch->err);
+	} while (state == GATE_IS_READY);
+	if (state == GATE_RUNNING) {
+		become_running(process);
+		return;
+	}
+	if (state == GATE_WAITING) {
+		error_set(&launch->err, ERROR_LAUNCH_FAILED, "profd-gate ended without a word");
+		error_detail(&launch->err, "gate_died");
+	}
+	launch->failed = true;
+}
+
+static void on_ended(struct pidfd_watch *watch)
+{
+	struct process *process = watch->context;
+	process->has_ended = true;
+	process_settle_launch(process);
+	process_advance(process);
+}
+
+static void on_pidfd_closed(struct pidfd_watch *watch)
+{
+	process_handle_closed(watch->context);
+}
+
+/* Watches the gate's words and the process's end. */
+static bool watch_gate(struct process *process, struct error *err)
+{
+	uv_loop_t *loop = process->table->loop;
+	struct launch *launch = process->launch;
+	process->ended.ended = on_ended;
+	process->ended.closed = on_pidfd_closed;
+	process->ended.context = process;
+	if (!pidfd_watch_open(&process->ended, loop, process->pid, err)) {
+		return false;
+	}
+	process->handles++;
+	int status = uv_poll_init(loop, &launch->poll, launch->gate.fd);
+	if (status != 0) {
+		return error_errno_as(err, ERROR_IO, status, "cannot watch profd-gate");
+	}
+	process->handles++;
+	launch->poll.data = launch;
+	uv_poll_start(&launch->poll, UV_READABLE, on_gate);
+	return true;
+}
+
+bool process_start(
+	struct process *process, const struct process_options *options, struct error *err)
+{
+	int stdio[3] = {-1, -1, -1};
+	struct launch *launch = calloc(1, sizeof(*launch));
+	if (launch == NULL) {
+		return error_set(err, ERROR_LIMIT_EXCEEDED, "no memory for another launch");
+	}
+	launch->process = process;
+	launch->gate.fd = -1;
+	process->launch = launch;
+	bool started =
+		open_stdio(process, options->stdio, stdio, err) && start_gate(process, options, stdio, err);
+	close_stdio(stdio);
+	if (!started) {
+		goto fail;
+	}
+	process->pid = launch->gate.pid;
+	if (watch_gate(process, err)) {
+		return true;
+	}
+	kill(process->pid, SIGKILL); /* a waiting gate: it ends at once */
+	waitpid(process->pid, NULL, 0);
+
+fail:
+	process->launch = NULL; /* its poll was not opened */
+	gate_close(&launch->gate);
+	free(launch);
+	return false;
+}
+
+bool process_resume(struct process *process, struct error *err)
+{
+	if (process->state == PROCESS_EXITED || process->stopping) {
+		return error_set(err, ERROR_BUILD_NOT_RUNNING, "build %s %s", process->key,
+			process->state == PROCESS_EXITED ? "has exited" : "is being stopped");
+	}
+	process->hold = false;
+	if (process->state != PROCESS_HELD || process->went) {
+		return true;
+	}
+	process->went = true;
+	return gate_go(&process->launch->gate, err);
+}
