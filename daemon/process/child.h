@@ -8,11 +8,14 @@
 
 /* What the system says about our own children. Any thread. */
 
-/*
- * Reaps the child behind a pidfd, which has ended (waitid(2), P_PIDFD; the raw call also tells its use of resources).
- * False when it has not ended, or was reaped by somebody else: then the end is told as exit code -1.
- */
-bool child_reap(int pidfd, struct process_exit *end);
+enum child_reaped {
+	CHILD_REAPED,  /* *end is filled */
+	CHILD_NOT_YET, /* it runs; or it has ended but a tracer (a debugger) has not let go: try again */
+	CHILD_LOST,    /* reaped by somebody else; *end is exit code -1 */
+};
+
+/* Reaps the child behind a pidfd (waitid(2), P_PIDFD; the raw call also tells its use of resources). Does not wait. */
+enum child_reaped child_reap(int pidfd, struct process_exit *end);
 
 /*
  * Does the group have a member that lives, besides its leader? A signal cannot tell: it reaches zombies too. Reads

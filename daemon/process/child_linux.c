@@ -16,7 +16,7 @@ static uint64_t micros(struct timeval time)
 	return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_usec;
 }
 
-bool child_reap(int pidfd, struct process_exit *end)
+enum child_reaped child_reap(int pidfd, struct process_exit *end)
 {
 	siginfo_t info = {0};
 	struct rusage usage = {0};
@@ -26,7 +26,7 @@ bool child_reap(int pidfd, struct process_exit *end)
 	} while (status != 0 && errno == EINTR);
 	*end = (struct process_exit){.exit_code = -1};
 	if (status != 0 || info.si_pid == 0) {
-		return false;
+		return status != 0 ? CHILD_LOST : CHILD_NOT_YET;
 	}
 	if (info.si_code == CLD_EXITED) {
 		end->exit_code = info.si_status;
@@ -39,7 +39,7 @@ bool child_reap(int pidfd, struct process_exit *end)
 	end->user_us = micros(usage.ru_utime);
 	end->system_us = micros(usage.ru_stime);
 	end->max_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
-	return true;
+	return CHILD_REAPED;
 }
 
 /* "pid (name) state ppid pgrp …": the name may hold anything, so count from the last bracket. */

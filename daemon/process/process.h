@@ -39,8 +39,8 @@ struct process_watch_ops {
 	/* It never ran. The process is gone after this call. */
 	void (*failed)(void *context, struct process *process, const struct error *err);
 	/* Bytes of a stream, in order, offset counts from the stream's first byte. bytes is borrowed for the call. */
-	void (*output)(void *context, struct process *process, enum process_stream stream, uint64_t offset,
-		const char *bytes, size_t len);
+	void (*output)(void *context, struct process *process, enum process_stream stream,
+		uint64_t offset, const char *bytes, size_t len);
 	/* It has ended and its output was read (at most 500 ms are waited for output that others hold open). */
 	void (*exited)(void *context, struct process *process);
 };
@@ -54,15 +54,17 @@ struct process_watch {
 };
 
 struct process_options {
-	json_t *build_id; /* string or integer, or NULL: one is made; borrowed */
+	json_t *build_id;        /* string or integer, or NULL: one is made; borrowed */
 	const char *const *argv; /* NULL-terminated; borrowed, like all below */
-	const char *cwd; /* NULL: the daemon's */
+	const char *cwd;         /* NULL: the daemon's */
 	/* Pairs "NAME=value", or "NAME" to unset; NULL-terminated, may be NULL. */
 	const char *const *env;
-	bool env_exact; /* nothing else; otherwise on top of the daemon's own environment less its private variables */
+	bool
+		env_exact; /* nothing else; otherwise on top of the daemon's own environment less its private variables */
 	enum process_stdio stdio;
 	pid_t profiler_pid;
-	bool hold; /* stay held when ready; otherwise it is resumed as soon as the ready callbacks have run */
+	bool
+		hold; /* stay held when ready; otherwise it is resumed as soon as the ready callbacks have run */
 };
 
 /* How a process ended, for records and events. */
@@ -90,7 +92,8 @@ struct process *processes_launch(struct processes *processes, const struct proce
 	struct process_watch *watch, struct error *err);
 
 /* By the contract's rule: 7 and "7" are the same; the newest of that name. NULL: build_not_found. */
-struct process *processes_find(struct processes *processes, const json_t *build_id, struct error *err);
+struct process *processes_find(
+	struct processes *processes, const json_t *build_id, struct error *err);
 /* One that lives and has this pid; NULL. */
 struct process *processes_find_pid(struct processes *processes, pid_t pid);
 /* Oldest first: NULL begins, NULL ends. Nothing may be launched or forgotten in between. */
@@ -118,7 +121,7 @@ void processes_stop_all(struct processes *processes, int signal, uint64_t grace_
 enum process_state process_state(const struct process *process);
 const char *process_state_name(enum process_state state);
 const json_t *process_build_id(const struct process *process); /* as first given */
-const char *process_key(const struct process *process); /* the build_id as a string */
+const char *process_key(const struct process *process);        /* the build_id as a string */
 pid_t process_pid(const struct process *process);
 uint64_t process_started_unix_us(const struct process *process);
 const char *process_cwd(const struct process *process); /* "" when the daemon's */

@@ -7,6 +7,7 @@
 #define DRAIN_MS      500
 #define LOOK_FIRST_MS 10 /* between two looks whether a group has members, doubled up to the most */
 #define LOOK_MOST_MS  160
+#define REAP_AGAIN_MS 20
 #define REST_BYTES    (1024 * 1024) /* of output that is still read at the very end */
 
 static void on_timer(uv_timer_t *timer)
@@ -100,7 +101,10 @@ void process_advance(struct process *process)
 	if (!never_ran && (must_wait_for_group(process) || must_wait_for_output(process))) {
 		return;
 	}
-	child_reap(process->ended.fd, &process->exit);
+	if (child_reap(process->ended.fd, &process->exit) == CHILD_NOT_YET) {
+		wait_until(process, uv_now(process->table->loop) + REAP_AGAIN_MS);
+		return;
+	}
 	if (never_ran) {
 		end_failed(process);
 	} else {

@@ -1,0 +1,33 @@
+#ifndef SAMPLER_PERF_BUFFERS_H
+#define SAMPLER_PERF_BUFFERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "protocol/error.h"
+#include "sampler/perf_ring.h"
+
+/*
+ * One mapped ring for each processor. Each belongs to an event that counts nothing and is never enabled, on the calling thread: it lives
+ * as long as we want, whatever becomes of the target's threads, and theirs are directed into it (PERF_EVENT_IOC_SET_OUTPUT).
+ */
+struct perf_buffers {
+	struct perf_ring *rings; /* owned */
+	int *fds;                /* owned; of the same index */
+	size_t count;
+	size_t bytes;                        /* of all, with their control pages */
+	size_t wanted_bytes, smallest_bytes; /* of one: as planned, and as it came */
+	size_t failures;                     /* processors that have none */
+};
+
+#define PERF_BUFFERS_DATA_BYTES  (256 * 1024)
+#define PERF_BUFFERS_LEAST_BYTES (16 * 1024)
+
+/* Takes at most half of the memory that may still be locked; shrinks when refused. Errors: limit_exceeded. */
+bool perf_buffers_open(
+	struct perf_buffers *buffers, const int *cpus, size_t count, struct error *err);
+/* Zero-initialised is fine. */
+void perf_buffers_close(struct perf_buffers *buffers);
+
+#endif

@@ -1,0 +1,226 @@
+#include "sampler/perf_events.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "protocol/limits.h"
+#include "sampler/perf_system.h"
+#include "target/target.h"
+
+static int open_event(const struct perf_event_attr *attr, pid_t tid, int cpu)
+{
+	return (int)syscall(SYS_perf_event_open, attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static uint32_t depth(uint32_t asked)
+{
+	int64_t most = perf_system_number("perf_event_max_stack", LIMIT_STACK_FRAMES);
+	most = most > 0 && most <= UINT16_MAX ? most : LIMIT_STACK_FRAMES;
+	return asked == 0 || asked > (uint32_t)most ? (uint32_t)most : asked;
+}
+
+/*
+ * A period, not a frequency: the kernel makes one of the other, and this one is known. The kernel's time is sampled even when its
+ * frames are not wanted: exclude_kernel would drop the whole sample.
+ */
+static struct perf_event_attr wish(const struct sampler_config *config)
+{
+	return (struct perf_event_attr){
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(struct perf_event_attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = sampler_period_ns(config->hz),
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN,
+		.sample_max_stack = (uint16_t)depth(config->max_depth),
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = 1,
+		.inherit = 1,
+		.inherit_thread = 1,
+		.disabled = config->is_gated,
+		.enable_on_exec = config->is_gated,
+		.exclude_callchain_kernel = !config->kernel_frames,
+		.watermark = 1,
+	};
+}
+
+static bool check_rate(uint64_t hz, struct error *err)
+{
+	int64_t most = perf_system_number("perf_event_max_sample_rate", 100000);
+	if (hz == 0) {
+		return error_set(err, ERROR_BAD_PARAMS, "hz is 0");
+	}
+	if (most <= 0 || hz <= (uint64_t)most) {
+		return true;
+	}
+	error_set(err, ERROR_HZ_TOO_HIGH,
+		"%" PRIu64 " Hz is above this kernel's maximum of %" PRId64
+		" Hz (kernel.perf_event_max_sample_rate)",
+		hz, most);
+	return error_hint(err,
+		"ask for at most %" PRId64
+		" Hz, or as root: sysctl kernel.perf_event_max_sample_rate=%" PRIu64,
+		most, hz);
+}
+
+static bool refused(int failure, pid_t pid, struct error *err)
+{
+	int64_t paranoid = perf_system_number("perf_event_paranoid", 2);
+	if (!target_is_ours(pid, err)) {
+		return false;
+	}
+	error_errno_as(err, ERROR_NOT_PERMITTED, failure,
+		"the kernel refuses to sample process %d (perf_event_open, kernel.perf_event_paranoid is "
+		"%" PRId64 ")",
+		(int)pid, paranoid);
+	if (paranoid > 2) {
+		return error_hint(err, "as root: sysctl kernel.perf_event_paranoid=2");
+	}
+	return error_hint(err,
+		"the program may be one that its user cannot read, or a container forbids perf_event_open: "
+		"allow it in the container's seccomp profile, or run profd with CAP_PERFMON");
+}
+
+bool perf_events_error(int failure, pid_t pid, struct error *err)
+{
+	switch (failure) {
+	case ESRCH:
+		return error_set(err, ERROR_PROCESS_NOT_FOUND, "there is no process %d", (int)pid);
+	case EACCES:
+	case EPERM:
+		return refused(failure, pid, err);
+	case EMFILE:
+	case ENFILE:
+		error_errno_as(err, ERROR_LIMIT_EXCEEDED, failure,
+			"no event could be opened for process %d", (int)pid);
+		return error_hint(err, "raise the descriptor limit (ulimit -n) of profd");
+	case ENOMEM:
+		return error_errno_as(err, ERROR_LIMIT_EXCEEDED, failure,
+			"no event could be opened for process %d", (int)pid);
+	default:
+		error_errno_as(err, ERROR_BACKEND_UNAVAILABLE, failure,
+			"this kernel cannot sample by perf_event_open");
+		return error_hint(err, "use a kernel with CONFIG_PERF_EVENTS, Linux 4.10 or later");
+	}
+}
+
+/* Gives up what this kernel or our rights do not have, the least loss first. */
+static bool relax(struct perf_event_attr *attr, int failure)
+{
+	if ((failure == EACCES || failure == EPERM) && !attr->exclude_kernel) {
+		attr->exclude_kernel = 1;
+		attr->exclude_callchain_kernel = 1;
+		return true;
+	}
+	if (failure == EINVAL && attr->inherit_thread) { /* before Linux 5.13 */
+		attr->inherit_thread = 0;
+		return true;
+	}
+	return false;
+}
+
+bool perf_events_settle(
+	struct perf_events *events, const struct sampler_config *config, struct error *err)
+{
+	if (!check_rate(config->hz, err)) {
+		return false;
+	}
+	struct perf_event_attr attr = wish(config);
+	int fd;
+	attr.disabled = 1; /* a trial */
+	while ((fd = open_event(&attr, config->pid, -1)) < 0) {
+		int failure = errno;
+		if (!relax(&attr, failure)) {
+			return perf_events_error(failure, config->pid, err);
+		}
+	}
+	close(fd);
+	attr.disabled = config->is_gated;
+	events->attr = attr;
+	return true;
+}
+
+/* An event without its ring is of no use. */
+static bool direct(int fd, int ring_fd)
+{
+	if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring_fd) == 0) {
+		return true;
+	}
+	int failure = errno;
+	close(fd);
+	errno = failure;
+	return false;
+}
+
+bool perf_events_add(struct perf_events *events, const struct perf_buffers *buffers, pid_t tid)
+{
+	size_t before = events->fds.len;
+	if (!VEC_RESERVE(&events->fds, before + buffers->count)) {
+		events->failures += buffers->count;
+		events->failure = ENOMEM;
+		return false;
+	}
+	for (size_t i = 0; i < buffers->count; i++) {
+		int fd = open_event(&events->attr, tid, buffers->rings[i].cpu);
+		if (fd >= 0 && direct(fd, buffers->fds[i])) {
+			events->fds.items[events->fds.len++] = fd;
+			continue;
+		}
+		if (errno == ENODEV) { /* the processor went offline */
+			continue;
+		}
+		events->failure = errno;
+		if (errno == ESRCH) {
+			break;
+		}
+		events->failures++;
+	}
+	return events->fds.len > before;
+}
+
+bool perf_events_kernel_sampled(const struct perf_events *events)
+{
+	return !events->attr.exclude_kernel;
+}
+
+bool perf_events_include_children(const struct perf_events *events)
+{
+	return !events->attr.inherit_thread;
+}
+
+void perf_events_disable(const struct perf_events *events)
+{
+	for (size_t i = 0; i < events->fds.len; i++) {
+		ioctl(events->fds.items[i], PERF_EVENT_IOC_DISABLE, 0);
+	}
+}
+
+uint64_t perf_events_cpu_time(const struct perf_events *events)
+{
+	uint64_t total = 0, value;
+	for (size_t i = 0; i < events->fds.len; i++) {
+		if (read(events->fds.items[i], &value, sizeof(value)) == (ssize_t)sizeof(value)) {
+			total += value;
+		}
+	}
+	return total;
+}
+
+void perf_events_close(struct perf_events *events)
+{
+	for (size_t i = 0; i < events->fds.len; i++) {
+		close(events->fds.items[i]);
+	}
+	VEC_FINISH(&events->fds);
+}

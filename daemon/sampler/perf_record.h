@@ -1,0 +1,47 @@
+#ifndef SAMPLER_PERF_RECORD_H
+#define SAMPLER_PERF_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <linux/perf_event.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "sampler/sampler.h"
+
+/*
+ * What the records say (perf_event_open(2), "MMAP layout"), told to a sink. The samples hold TID, TIME and CALLCHAIN, and every
+ * other record ends with TID and TIME. Knows which threads live, because a FORK has no name and an EXIT does not say
+ * whether it was the last. Reads bytes only; checks every size. One thread.
+ */
+struct perf_task {
+	pid_t pid;
+	char name[16];
+};
+
+struct perf_records {
+	struct sampler_sink sink;
+	struct sampler_counters *counters; /* borrowed */
+	uint32_t max_depth;
+	pid_t pid, parent_pid; /* of the process that is sampled */
+	uint64_t last_ns;      /* the sink's time never falls */
+	struct map tasks;      /* tid → index into names */
+	struct map living;     /* pid → number of its threads */
+	VEC(struct perf_task) names;
+	VEC(size_t) unused; /* indices of names; always has room for all of them */
+};
+
+void perf_records_finish(struct perf_records *records);
+
+/* The callbacks of perf_merge; context is the perf_records. */
+void perf_records_take(
+	void *context, uint64_t time_ns, const struct perf_event_header *header, int cpu);
+void perf_records_broken(void *context, int cpu);
+
+/* A thread that was there before the events: tells the sink. */
+void perf_records_add_thread(
+	struct perf_records *records, uint64_t time_ns, pid_t pid, pid_t tid, const char name[16]);
+
+#endif

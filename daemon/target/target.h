@@ -1,0 +1,44 @@
+#ifndef TARGET_TARGET_H
+#define TARGET_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "protocol/error.h"
+
+/* What may be read of a running process (proc(5)). target_linux.c. Any thread. */
+
+struct target_mapping {
+	uint64_t start, length, file_offset;
+	uint32_t protection;
+	uint32_t device_major, device_minor;
+	uint64_t inode;
+	const char *path; /* borrowed for the callback; "" for anonymous memory; " (deleted)" cut off */
+};
+
+/* Calls each for every mapping, in address order, until it returns false. Errors: process_not_found, not_permitted. */
+bool target_mappings(pid_t pid, bool (*each)(void *context, const struct target_mapping *mapping),
+	void *context, struct error *err);
+
+/* The thread ids of a process. *tids is owned (free). */
+bool target_threads(pid_t pid, pid_t **tids, size_t *count, struct error *err);
+
+/* The name of a thread (comm) into name[16]. */
+bool target_thread_name(pid_t pid, pid_t tid, char name[16], struct error *err);
+pid_t target_parent(pid_t pid);
+
+/* True when the process runs the program at gate_path and waits (a profd-gate that has not been told "go"). */
+bool target_is_gate(pid_t pid);
+
+/* False with not_permitted when the process is another user's; process_not_found. */
+bool target_is_ours(pid_t pid, struct error *err);
+
+/*
+ * Opens the file behind a mapping for reading: as the process sees it (/proc/PID/root), verified to be the very file by device and
+ * inode, regular, never a device or FIFO; else /proc/PID/map_files and, for the program itself, /proc/PID/exe. -1: err says why ("deleted", "replaced", not_permitted).
+ */
+int target_open_mapped_file(pid_t pid, const struct target_mapping *mapping, struct error *err);
+
+#endif

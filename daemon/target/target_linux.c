@@ -1,0 +1,352 @@
+#include "target/target.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+
+#define PROC_PATH_BYTES 96
+#define DELETED         " (deleted)"
+
+/* A file or folder of /proc could not be read: either the process is gone, or it is not ours. */
+static bool proc_failed(struct error *err, pid_t pid, const char *what)
+{
+	if (errno == ENOENT || errno == ESRCH) {
+		return error_set(err, ERROR_PROCESS_NOT_FOUND, "there is no process %d", (int)pid);
+	}
+	if (errno == EACCES || errno == EPERM) {
+		error_errno(err, "%s of process %d", what, (int)pid);
+		return error_hint(err, "profile your own processes, or run profd as root");
+	}
+	return error_errno(err, "%s of process %d", what, (int)pid);
+}
+
+/* maps writes a line end in a name as \012, and nothing else differently. */
+static void unescape(char *path)
+{
+	char *out = path;
+	for (const char *in = path; *in;) {
+		if (strncmp(in, "\\012", 4) == 0) {
+			*out++ = '\n';
+			in += 4;
+		} else {
+			*out++ = *in++;
+		}
+	}
+	*out = '\0';
+}
+
+static void cut_deleted(char *path)
+{
+	size_t len = strlen(path), tail = sizeof(DELETED) - 1;
+	if (len > tail && strcmp(path + len - tail, DELETED) == 0) {
+		path[len - tail] = '\0';
+	}
+}
+
+/* address           perms offset  dev   inode                      pathname
+ * 00400000-00452000 r-xp 00000000 08:02 173521      /usr/bin/dbus-daemon */
+static bool parse_mapping(char *line, struct target_mapping *mapping)
+{
+	uint64_t start, end, offset, inode;
+	unsigned major_number, minor_number;
+	char permissions[5];
+	int path_at = 0;
+	line[strcspn(line, "\n")] = '\0';
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &start, &end,
+			permissions, &offset, &major_number, &minor_number, &inode, &path_at) < 7 ||
+		path_at == 0 || end < start) {
+		return false;
+	}
+	char *path = line + path_at;
+	unescape(path);
+	cut_deleted(path);
+	*mapping = (struct target_mapping){
+		.start = start,
+		.length = end - start,
+		.file_offset = offset,
+		.protection = (permissions[0] == 'r' ? PROT_READ : 0u) |
+					  (permissions[1] == 'w' ? PROT_WRITE : 0u) |
+					  (permissions[2] == 'x' ? PROT_EXEC : 0u),
+		.device_major = major_number,
+		.device_minor = minor_number,
+		.inode = inode,
+		.path = path,
+	};
+	return true;
+}
+
+bool target_mappings(pid_t pid, bool (*each)(void *context, const struct target_mapping *mapping),
+	void *context, struct error *err)
+{
+	char name[PROC_PATH_BYTES];
+	snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
+	FILE *file = fopen(name, "re");
+	if (!file) {
+		return proc_failed(err, pid, "the mappings");
+	}
+	char *line = NULL;
+	size_t capacity = 0;
+	bool go_on = true;
+	errno = 0;
+	while (go_on && getline(&line, &capacity, file) > 0) {
+		struct target_mapping mapping;
+		if (parse_mapping(line, &mapping)) {
+			go_on = each(context, &mapping);
+		}
+		errno = 0;
+	}
+	int failure = ferror(file) ? errno : 0;
+	free(line);
+	fclose(file);
+	errno = failure;
+	return failure == 0 || proc_failed(err, pid, "the mappings");
+}
+
+bool target_threads(pid_t pid, pid_t **tids, size_t *count, struct error *err)
+{
+	char name[PROC_PATH_BYTES];
+	snprintf(name, sizeof(name), "/proc/%d/task", (int)pid);
+	DIR *folder = opendir(name);
+	if (!folder) {
+		return proc_failed(err, pid, "the threads");
+	}
+	VEC(pid_t) found = {0};
+	bool enough = true;
+	const struct dirent *entry;
+	while (enough && (entry = readdir(folder))) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+		enough = tid <= 0 || VEC_PUSH(&found, tid);
+	}
+	closedir(folder);
+	if (!enough || found.len == 0) {
+		VEC_FINISH(&found);
+		return enough ? error_set(err, ERROR_PROCESS_NOT_FOUND, "process %d has ended", (int)pid)
+					  : error_set(err, ERROR_LIMIT_EXCEEDED, "no memory for the list of threads");
+	}
+	*tids = found.items;
+	*count = found.len;
+	return true;
+}
+
+/* The start of a small file of /proc, NUL-terminated. -1: errno. */
+static ssize_t read_start(const char *name, char *text, size_t bytes)
+{
+	int fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return -1;
+	}
+	ssize_t len = read(fd, text, bytes - 1);
+	int failure = errno;
+	close(fd);
+	errno = failure;
+	if (len >= 0) {
+		text[len] = '\0';
+	}
+	return len;
+}
+
+bool target_thread_name(pid_t pid, pid_t tid, char name[16], struct error *err)
+{
+	char path[PROC_PATH_BYTES], text[64];
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
+	ssize_t len = read_start(path, text, sizeof(text));
+	if (len < 0) {
+		return proc_failed(err, pid, "the name of a thread");
+	}
+	if (len > 0 && text[len - 1] == '\n') {
+		text[--len] = '\0';
+	}
+	size_t kept = strnlen(text, 15);
+	memcpy(name, text, kept);
+	name[kept] = '\0';
+	return true;
+}
+
+/* Behind the name, which may hold anything: ") S parent". */
+pid_t target_parent(pid_t pid)
+{
+	char path[PROC_PATH_BYTES], text[512];
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (read_start(path, text, sizeof(text)) <= 0) {
+		return 0;
+	}
+	const char *behind = strrchr(text, ')');
+	int parent = 0;
+	return behind && sscanf(behind, ") %*c %d", &parent) == 1 ? (pid_t)parent : 0;
+}
+
+/*
+ * By its name, not by its file: profctl may come from another installation than the daemon, and a new build replaces
+ * the file. Whoever calls another program so fools only himself.
+ */
+bool target_is_gate(pid_t pid)
+{
+	char link[PROC_PATH_BYTES], path[PATH_MAX];
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	ssize_t length = readlink(link, path, sizeof(path) - 1);
+	if (length <= 0) {
+		return false;
+	}
+	path[length] = '\0';
+	char *deleted = strstr(path, " (deleted)");
+	if (deleted != NULL) {
+		*deleted = '\0';
+	}
+	const char *slash = strrchr(path, '/');
+	return strcmp(slash != NULL ? slash + 1 : path, "profd-gate") == 0;
+}
+
+bool target_is_ours(pid_t pid, struct error *err)
+{
+	char path[PROC_PATH_BYTES], text[4096];
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	if (read_start(path, text, sizeof(text)) < 0) {
+		return proc_failed(err, pid, "the status");
+	}
+	const char *line = strstr(text, "\nUid:");
+	unsigned real = 0, effective = 0, saved = 0;
+	if (!line || sscanf(line, "\nUid: %u %u %u", &real, &effective, &saved) != 3) {
+		return error_set(err, ERROR_PROCESS_NOT_FOUND, "there is no process %d", (int)pid);
+	}
+	uid_t we = geteuid();
+	if (we == 0 || (real == we && effective == we && saved == we)) {
+		return true;
+	}
+	error_set(err, ERROR_NOT_PERMITTED, "process %d belongs to user %u, profd runs as user %u",
+		(int)pid, effective, (unsigned)we);
+	return error_hint(err, "profile your own processes, or run profd as root");
+}
+
+/*
+ * Is it the file that was mapped? btrfs and overlayfs show another device number to stat than in mappings; there
+ * the inode decides alone.
+ */
+static bool is_same_file(int fd, const struct stat *status, const struct target_mapping *mapping)
+{
+	if (status->st_ino != mapping->inode) {
+		return false;
+	}
+	if (status->st_dev == makedev(mapping->device_major, mapping->device_minor)) {
+		return true;
+	}
+	struct statfs system;
+	return fstatfs(fd, &system) == 0 &&
+		   (system.f_type == BTRFS_SUPER_MAGIC || system.f_type == OVERLAYFS_SUPER_MAGIC);
+}
+
+/* Opens for reading what an O_PATH descriptor names, once it is known to be the regular file that was mapped: opening a
+ * FIFO could block, and opening a device could do anything. Closes place. */
+static int open_verified(int place, const struct target_mapping *mapping, struct error *err)
+{
+	struct stat status;
+	char name[PROC_PATH_BYTES];
+	int fd = -1;
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", place);
+	if (fstat(place, &status) != 0) {
+		error_errno(err, "%s", mapping->path);
+	} else if (!S_ISREG(status.st_mode) || !is_same_file(place, &status, mapping)) {
+		error_set(err, ERROR_IO, "%s is not the file that was mapped", mapping->path);
+		error_detail(err, "replaced");
+	} else {
+		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		if (fd < 0) {
+			error_errno(err, "%s", mapping->path);
+		}
+	}
+	close(place);
+	return fd;
+}
+
+/* The place of a path below a root. A link in it must not lead out. */
+static int open_below(const char *root, const char *path)
+{
+	int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root_fd < 0) {
+		return -1;
+	}
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	int failure = errno;
+	close(root_fd);
+	errno = failure;
+	return fd;
+}
+
+static int open_in_root(const char *root, const struct target_mapping *mapping, struct error *err)
+{
+	int place = open_below(root, mapping->path);
+	if (place >= 0) {
+		return open_verified(place, mapping, err);
+	}
+	if (errno == ENOENT || errno == ENOTDIR) {
+		error_set(err, ERROR_IO, "%s is not there any more", mapping->path);
+		error_detail(err, "deleted");
+	} else {
+		error_errno(err, "%s", mapping->path);
+	}
+	return -1;
+}
+
+static int open_link(const char *name, const struct target_mapping *mapping)
+{
+	int place = open(name, O_PATH | O_CLOEXEC);
+	return place < 0 ? -1 : open_verified(place, mapping, NULL);
+}
+
+/* The kernel's own links, which lead to a deleted file too. Those of all mappings are for privileged eyes (proc(5)), that
+ * of the program is not. */
+static int open_kept(pid_t pid, const struct target_mapping *mapping)
+{
+	char name[PROC_PATH_BYTES];
+	snprintf(name, sizeof(name), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
+		mapping->start, mapping->start + mapping->length);
+	int fd = open_link(name, mapping);
+	if (fd < 0) {
+		snprintf(name, sizeof(name), "/proc/%d/exe", (int)pid);
+		fd = open_link(name, mapping);
+	}
+	return fd;
+}
+
+int target_open_mapped_file(pid_t pid, const struct target_mapping *mapping, struct error *err)
+{
+	if (mapping->path[0] != '/') {
+		error_set(err, ERROR_IO, "\"%s\" is not a file", mapping->path);
+		error_detail(err, "no_file");
+		return -1;
+	}
+	char root[PROC_PATH_BYTES];
+	struct error first = {0};
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+	int fd = open_in_root(root, mapping, &first);
+	/* A process that has just ended, or hides, has no root to be seen: the same file may be in ours. */
+	if (fd < 0 && first.code != ERROR_LIMIT_EXCEEDED) {
+		fd = open_in_root("/", mapping, NULL);
+	}
+	if (fd < 0 && first.code != ERROR_LIMIT_EXCEEDED) {
+		fd = open_kept(pid, mapping);
+	}
+	if (fd < 0 && err) {
+		*err = first;
+	}
+	return fd;
+}
