@@ -1,0 +1,96 @@
+#ifndef CAPTURE_CAPTURE_H
+#define CAPTURE_CAPTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <jansson.h>
+#include <uv.h>
+
+#include "base/log.h"
+#include "process/process.h"
+#include "protocol/error.h"
+#include "server/events.h"
+#include "store/store.h"
+
+/*
+ * One recording, from the wish to its artifacts:
+ *
+ *   armed ──first instruction──► sampling ──end──► symbolizing ──► writing ──► finished | failed
+ *
+ * It joins what are strangers to each other: a process, a sampler, the pipeline into the journal, the analyzer
+ * and the store; and it publishes the capture's events. Ends by duration, stop, the target's exit, or a full disk; each capture publishes exactly
+ * one terminal event. Loop thread only.
+ */
+struct captures;
+struct capture;
+
+struct captures_options {
+	uv_loop_t *loop;
+	const struct log *log;
+	struct events *events;
+	struct store *store;
+	const char *analyzer_path;
+};
+
+/* The wish. Strings borrowed for the call. */
+struct capture_options {
+	struct process *process; /* the build, or NULL and pid */
+	pid_t pid;               /* a process that waits behind a gate */
+	uint64_t duration_ms;    /* 0: until stopped */
+	uint64_t hz;
+	bool kernel;
+	uint32_t max_depth; /* 0: the kernel's limit */
+	uint64_t max_bytes; /* of the journal; 0: no limit */
+	uint64_t progress_ms;
+	const char *sampler;    /* "auto", "perf" */
+	const char *output_dir; /* NULL: the data folder */
+	const char *label;      /* NULL */
+	bool write_folded, write_svg, write_json;
+	json_t *asked; /* the params as they came, for capture.json; borrowed */
+};
+
+struct captures *captures_create(const struct captures_options *options, struct error *err);
+/* None may be running. NULL is fine. */
+void captures_destroy(struct captures *captures);
+
+/*
+ * Arms events on a held process, or begins on a running one; returns when they are armed. SamplingProfileStarted comes when
+ * the program runs (from a later turn of the loop, so that the caller can reply and subscribe first).
+ * Errors: capture_busy, limit_exceeded, build_not_running, process_not_found, unsupported (a pid that is not behind a gate), hz_too_high, not_permitted, …
+ */
+struct capture *captures_start(
+	struct captures *captures, const struct capture_options *options, struct error *err);
+
+/* One that has not ended; NULL. */
+struct capture *captures_find(struct captures *captures, const char *capture_id);
+struct capture *captures_next(struct captures *captures, struct capture *after);
+size_t captures_running(const struct captures *captures);
+
+/* Ends the sampling with that reason ("stopped", "daemon_shutdown", "client_exited"). discard: everything is deleted, the terminal event is
+ * SamplingProfileFailed with cancelled. Idempotent. The end comes later. */
+void capture_stop(struct capture *capture, const char *reason, bool discard);
+
+/* An armed capture whose process never ran: undone without an event, as if it had not been asked for. */
+void capture_cancel_armed(struct capture *capture);
+
+/* Told once, after the terminal event was published: the final record (borrowed), or NULL for one discarded. Embedded in the waiter;
+ * unwait before it goes. */
+struct capture_wait {
+	void (*ended)(struct capture_wait *wait, const json_t *record);
+	void *context;
+	struct capture *capture; /* NULL: not waiting */
+	struct capture_wait *next;
+};
+void capture_wait(struct capture *capture, struct capture_wait *wait);
+void capture_unwait(struct capture_wait *wait);
+
+const char *capture_id(const struct capture *capture);
+/* The reply of StartSamplingProfile: capture_id, state, sampler, unwinder, hz, warnings. Owned. */
+json_t *capture_effective(const struct capture *capture);
+/* The record as it is now. Owned. */
+json_t *capture_record(const struct capture *capture);
+
+#endif

@@ -1,0 +1,166 @@
+#include "capture/images.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <unistd.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "profile/journal.h"
+#include "protocol/limits.h"
+#include "target/target.h"
+
+struct image {
+	uint64_t hash;
+	uint64_t device, inode, inode_generation;
+	char *path; /* owned */
+	uint64_t kind;
+	bool was_opened;
+};
+
+struct images {
+	VEC(struct image) known; /* the id is the index + 1 */
+	VEC(struct pipeline_image) opened;
+	size_t fd_limit, not_opened;
+};
+
+struct images *images_create(size_t fd_limit)
+{
+	struct images *images = calloc(1, sizeof(*images));
+	if (images) {
+		images->fd_limit = fd_limit;
+	}
+	return images;
+}
+
+void images_destroy(struct images *images)
+{
+	if (!images) {
+		return;
+	}
+	for (size_t i = 0; i < images->known.len; i++) {
+		free(images->known.items[i].path);
+	}
+	for (size_t i = 0; i < images->opened.len; i++) {
+		close(images->opened.items[i].fd);
+	}
+	VEC_FINISH(&images->known);
+	VEC_FINISH(&images->opened);
+	free(images);
+}
+
+static uint64_t device_of(const struct sampler_mapping *mapping)
+{
+	return (uint64_t)mapping->device_major << 32 | mapping->device_minor;
+}
+
+/* /proc/PID/maps does not know the generation, MMAP2 does: zero is any. */
+static bool is_equal(
+	const struct image *image, uint64_t hash, const struct sampler_mapping *mapping)
+{
+	return image->hash == hash && image->device == device_of(mapping) &&
+		   image->inode == mapping->inode &&
+		   (image->inode_generation == mapping->inode_generation || image->inode_generation == 0 ||
+			   mapping->inode_generation == 0) &&
+		   strcmp(image->path, mapping->path) == 0;
+}
+
+/* Anonymous memory is told by name only: "//anon", "/dev/zero" and "/SYSV…" (shared), "/memfd:…", "[heap]", "[stack]". */
+static uint64_t kind_of(const struct sampler_mapping *mapping)
+{
+	if (strcmp(mapping->path, "[vdso]") == 0) {
+		return JOURNAL_IMAGE_VDSO;
+	}
+	if (mapping->path[0] != '/' || strcmp(mapping->path, "//anon") == 0 ||
+		strncmp(mapping->path, "/dev/zero", 9) == 0 || strncmp(mapping->path, "/SYSV", 5) == 0 ||
+		strncmp(mapping->path, "/anon_hugepage", 14) == 0 ||
+		strncmp(mapping->path, "/memfd:", 7) == 0) {
+		return mapping->path[0] == '[' ? JOURNAL_IMAGE_UNKNOWN : JOURNAL_IMAGE_ANONYMOUS;
+	}
+	return JOURNAL_IMAGE_ELF;
+}
+
+static bool open_file(struct images *images, uint32_t id, const struct sampler_mapping *mapping)
+{
+	struct target_mapping place = {
+		.start = mapping->start,
+		.length = mapping->length,
+		.file_offset = mapping->file_offset,
+		.protection = mapping->protection,
+		.device_major = mapping->device_major,
+		.device_minor = mapping->device_minor,
+		.inode = mapping->inode,
+		.path = mapping->path,
+	};
+	struct error err = {0};
+	if (images->opened.len >= images->fd_limit) {
+		images->not_opened++;
+		return false;
+	}
+	int fd = target_open_mapped_file(mapping->pid, &place, &err);
+	if (fd < 0) {
+		images->not_opened += err.code == ERROR_LIMIT_EXCEEDED;
+		return false;
+	}
+	if (!VEC_PUSH(&images->opened, ((struct pipeline_image){id, fd}))) {
+		close(fd);
+		return false;
+	}
+	return true;
+}
+
+static bool add(struct images *images, const struct sampler_mapping *mapping, uint64_t hash)
+{
+	struct image image = {
+		.hash = hash,
+		.device = device_of(mapping),
+		.inode = mapping->inode,
+		.inode_generation = mapping->inode_generation,
+		.path = strdup(mapping->path),
+		.kind = kind_of(mapping),
+	};
+	if (!image.path || images->known.len >= LIMIT_IMAGES || !VEC_PUSH(&images->known, image)) {
+		free(image.path);
+		return false;
+	}
+	size_t index = images->known.len - 1;
+	if (image.kind == JOURNAL_IMAGE_ELF) {
+		images->known.items[index].was_opened = open_file(images, (uint32_t)(index + 1), mapping);
+	}
+	return true;
+}
+
+bool images_find(
+	struct images *images, const struct sampler_mapping *mapping, struct images_image *image)
+{
+	uint64_t hash = map_hash_bytes(mapping->path, strlen(mapping->path)) ^
+					map_hash(mapping->inode ^ device_of(mapping));
+	size_t index = 0;
+	while (index < images->known.len && !is_equal(&images->known.items[index], hash, mapping)) {
+		index++;
+	}
+	bool is_new = index == images->known.len;
+	if (is_new && !add(images, mapping, hash)) {
+		return false;
+	}
+	const struct image *found = &images->known.items[index];
+	*image = (struct images_image){
+		.id = (uint32_t)(index + 1),
+		.is_new = is_new,
+		.kind = found->kind,
+		.was_opened = found->was_opened,
+	};
+	return true;
+}
+
+size_t images_not_opened(const struct images *images)
+{
+	return images->not_opened;
+}
+
+const struct pipeline_image *images_opened(const struct images *images, size_t *count)
+{
+	*count = images->opened.len;
+	return images->opened.items;
+}

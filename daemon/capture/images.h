@@ -1,0 +1,37 @@
+#ifndef CAPTURE_IMAGES_H
+#define CAPTURE_IMAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "capture/pipeline.h"
+#include "sampler/sampler.h"
+
+/*
+ * The files that hold the target's code. Each is opened when it is first seen, while the target lives, and kept open: afterwards a file
+ * in its container, or a deleted one, is gone. One thread.
+ */
+struct images;
+
+/* At most fd_limit files are kept open. */
+struct images *images_create(size_t fd_limit);
+/* Closes the files. */
+void images_destroy(struct images *images);
+
+struct images_image {
+	uint32_t id; /* from 1 */
+	bool is_new;
+	uint64_t kind; /* enum journal_image_kind */
+	bool was_opened;
+};
+
+/* Finds or adds the image of a mapping. False when memory is out, or LIMIT_IMAGES are known. */
+bool images_find(
+	struct images *images, const struct sampler_mapping *mapping, struct images_image *image);
+
+/* How many files were not opened because descriptors ran out. */
+size_t images_not_opened(const struct images *images);
+const struct pipeline_image *images_opened(const struct images *images, size_t *count);
+
+#endif

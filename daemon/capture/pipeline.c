@@ -1,0 +1,498 @@
+#include "capture/pipeline.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/strings.h"
+#include "capture/images.h"
+#include "capture/mappings.h"
+#include "capture/stacks.h"
+#include "profile/journal.h"
+#include "protocol/limits.h"
+#include "target/target.h"
+
+#define METRIC_CPU  1
+#define FLUSH_NS    1000000000u
+#define FRAMES_MAX  8192   /* more do not fit into a record of 64 KiB */
+#define STRINGS_MAX 262144 /* a thread can change its name without end */
+#define FD_SHARE    4 /* of the descriptors that we may have, for the target's files: one in so many */
+
+struct pipeline {
+	struct journal_writer *writer; /* borrowed */
+	pid_t pid;
+	bool kernel_frames;
+	struct pipeline_counters counters;
+	struct strings *strings;
+	struct stacks *stacks;
+	struct images *images;
+	struct mappings mappings;
+	struct map threads; /* tid → string id of its name; those that live */
+	uint64_t flushed_ns;
+	uint64_t cpu_time_ns;
+	uint8_t kinds[FRAMES_MAX];
+};
+
+void pipeline_destroy(struct pipeline *pipeline)
+{
+	if (!pipeline) {
+		return;
+	}
+	strings_destroy(pipeline->strings);
+	stacks_destroy(pipeline->stacks);
+	images_destroy(pipeline->images);
+	mappings_finish(&pipeline->mappings);
+	map_finish(&pipeline->threads);
+	free(pipeline);
+}
+
+static void append(struct pipeline *pipeline, const struct journal_record *record)
+{
+	journal_writer_append(pipeline->writer, record);
+}
+
+/* One writer: no locked instruction is needed. */
+static void count(_Atomic uint64_t *counter, uint64_t more)
+{
+	uint64_t value = atomic_load_explicit(counter, memory_order_relaxed);
+	atomic_store_explicit(counter, value + more, memory_order_relaxed);
+}
+
+/* 0 when memory is out, or there are too many: what it names has no name then. */
+static uint32_t string_id(struct pipeline *pipeline, const char *text)
+{
+	bool is_new;
+	if (strings_count(pipeline->strings) >= STRINGS_MAX) {
+		return 0;
+	}
+	uint32_t id = strings_intern(pipeline->strings, text, strlen(text), &is_new);
+	if (id && is_new) {
+		append(pipeline, &(struct journal_record){
+							 .type = JOURNAL_STRING,
+							 .string = {.id = id, .text = strings_text(pipeline->strings, id)},
+						 });
+	}
+	return id;
+}
+
+static void begin_segment(struct pipeline *pipeline)
+{
+	struct utsname name;
+	char system[2 * sizeof(name.sysname)] = "", machine[sizeof(name.machine)] = "";
+	if (uname(&name) == 0) {
+		snprintf(system, sizeof(system), "%s %s", name.sysname, name.release);
+		snprintf(machine, sizeof(machine), "%s", name.machine);
+	}
+	struct journal_record record = {
+		.type = JOURNAL_SEGMENT,
+		.segment =
+			{
+				.version = JOURNAL_VERSION,
+				.clock = JOURNAL_CLOCK_MONOTONIC,
+				.begin_ns = clock_monotonic_ns(),
+				.begin_unix_us = clock_unix_us(),
+				.pointer_bytes = sizeof(void *),
+				.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE),
+				.machine = bytes_text_of(machine),
+				.system = bytes_text_of(system),
+			},
+	};
+	journal_writer_begin_segment(pipeline->writer, &record);
+	pipeline->flushed_ns = record.segment.begin_ns;
+}
+
+static void begin(struct pipeline *pipeline, const struct pipeline_options *options)
+{
+	begin_segment(pipeline);
+	append(pipeline, &(struct journal_record){
+						 .type = JOURNAL_CAPTURE,
+						 .capture = {.json = bytes_text_of(options->capture_json)},
+					 });
+	append(pipeline, &(struct journal_record){
+						 .type = JOURNAL_METRIC,
+						 .metric =
+							 {
+								 .id = METRIC_CPU,
+								 .name = string_id(pipeline, "cpu"),
+								 .unit = JOURNAL_UNIT_NANOSECONDS,
+								 .period = options->period_ns,
+							 },
+					 });
+}
+
+static size_t fd_share(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+		return LIMIT_IMAGES;
+	}
+	return (size_t)limit.rlim_cur / FD_SHARE;
+}
+
+struct pipeline *pipeline_create(const struct pipeline_options *options, struct error *err)
+{
+	struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
+	if (pipeline) {
+		pipeline->writer = options->writer;
+		pipeline->pid = options->pid;
+		pipeline->kernel_frames = options->kernel_frames;
+		pipeline->strings = strings_create();
+		pipeline->stacks = stacks_create();
+		pipeline->images = images_create(fd_share());
+	}
+	if (!pipeline || !pipeline->strings || !pipeline->stacks || !pipeline->images) {
+		pipeline_destroy(pipeline);
+		error_set(err, ERROR_LIMIT_EXCEEDED, "no memory for a capture's tables");
+		return NULL;
+	}
+	begin(pipeline, options);
+	return pipeline;
+}
+
+/* The sink */
+
+static void take_process(void *context, const struct sampler_process *process)
+{
+	struct pipeline *pipeline = context;
+	if (process->pid != pipeline->pid) {
+		return;
+	}
+	if (process->is_exec) {
+		mappings_clear(&pipeline->mappings);
+		stacks_forget(pipeline->stacks);
+	}
+	append(pipeline, &(struct journal_record){
+						 .type = JOURNAL_PROCESS,
+						 .process =
+							 {
+								 .time_ns = process->time_ns,
+								 .pid = (uint64_t)process->pid,
+								 .parent_pid = (uint64_t)process->parent_pid,
+								 .name = string_id(pipeline, process->name),
+								 .is_exec = process->is_exec,
+								 .is_fork = process->is_fork,
+							 },
+					 });
+}
+
+static void take_process_end(void *context, uint64_t time_ns, pid_t pid)
+{
+	struct pipeline *pipeline = context;
+	if (pid == pipeline->pid) {
+		append(pipeline, &(struct journal_record){
+							 .type = JOURNAL_PROCESS_END,
+							 .process_end = {.time_ns = time_ns, .pid = (uint64_t)pid},
+						 });
+	}
+}
+
+/* A thread is told again when it is renamed, or when it was there at the start and its birth is in the rings too. */
+static void take_thread(void *context, const struct sampler_thread *thread)
+{
+	struct pipeline *pipeline = context;
+	if (thread->pid != pipeline->pid) {
+		return;
+	}
+	uint64_t name = string_id(pipeline, thread->name);
+	const uint64_t *known = map_get(&pipeline->threads, (uint64_t)thread->tid);
+	if (known && *known == name) {
+		return;
+	}
+	count(&pipeline->counters.threads, known ? 0 : 1);
+	map_put(&pipeline->threads, (uint64_t)thread->tid, name);
+	append(pipeline, &(struct journal_record){
+						 .type = JOURNAL_THREAD,
+						 .thread =
+							 {
+								 .time_ns = thread->time_ns,
+								 .pid = (uint64_t)thread->pid,
+								 .tid = (uint64_t)thread->tid,
+								 .name = name,
+							 },
+					 });
+}
+
+static void take_thread_end(void *context, uint64_t time_ns, pid_t pid, pid_t tid)
+{
+	struct pipeline *pipeline = context;
+	if (pid == pipeline->pid && map_remove(&pipeline->threads, (uint64_t)tid)) {
+		append(pipeline, &(struct journal_record){
+							 .type = JOURNAL_THREAD_END,
+							 .thread_end = {.time_ns = time_ns, .tid = (uint64_t)tid},
+						 });
+	}
+}
+
+static void append_image(struct pipeline *pipeline, const struct sampler_mapping *mapping,
+	const struct images_image *image)
+{
+	append(pipeline,
+		&(struct journal_record){
+			.type = JOURNAL_IMAGE,
+			.image =
+				{
+					.id = image->id,
+					.kind = image->kind,
+					.path = string_id(pipeline, mapping->path),
+					.device = (uint64_t)mapping->device_major << 32 | mapping->device_minor,
+					.inode = mapping->inode,
+					.inode_generation = mapping->inode_generation,
+					.was_opened = image->was_opened,
+				},
+		});
+}
+
+/* Code that is generated in place stays what it is when its pages are protected again, whatever their offset. */
+static uint64_t bias_of(const struct sampler_mapping *mapping, const struct images_image *image)
+{
+	return image->kind == JOURNAL_IMAGE_ANONYMOUS ? 0 : mapping->start - mapping->file_offset;
+}
+
+static void take_mapping(void *context, const struct sampler_mapping *mapping)
+{
+	struct pipeline *pipeline = context;
+	struct images_image image;
+	if (mapping->pid != pipeline->pid || !images_find(pipeline->images, mapping, &image)) {
+		return;
+	}
+	if (image.is_new) {
+		append_image(pipeline, mapping, &image);
+	}
+	append(pipeline, &(struct journal_record){
+						 .type = JOURNAL_MAPPING,
+						 .mapping =
+							 {
+								 .time_ns = mapping->time_ns,
+								 .pid = (uint64_t)mapping->pid,
+								 .start = mapping->start,
+								 .length = mapping->length,
+								 .file_offset = mapping->file_offset,
+								 .image = image.id,
+								 .protection = mapping->protection,
+							 },
+					 });
+	struct mappings_range range = {
+		.start = mapping->start,
+		.end = mapping->start + mapping->length,
+		.image = image.id,
+		.bias = bias_of(mapping, &image),
+	};
+	if (mappings_put(&pipeline->mappings, &range)) {
+		stacks_forget(pipeline->stacks);
+	}
+}
+
+static void append_stack(
+	struct pipeline *pipeline, uint32_t id, const struct stacks_key *key, const uint64_t *frames)
+{
+	size_t all = key->kernel_count + key->user_count;
+	memset(pipeline->kinds, JOURNAL_FRAME_KERNEL, key->kernel_count);
+	memset(pipeline->kinds + key->kernel_count, JOURNAL_FRAME_NATIVE, key->user_count);
+	append(pipeline, &(struct journal_record){
+						 .type = JOURNAL_STACK,
+						 .stack =
+							 {
+								 .id = id,
+								 .pid = (uint64_t)key->pid,
+								 .end = key->end,
+								 .frame_count = all,
+								 .values = frames,
+								 .kinds = pipeline->kinds,
+							 },
+					 });
+	count(&pipeline->counters.stacks, 1);
+}
+
+/* 0 when there is nothing to say. */
+static uint32_t stack_of(struct pipeline *pipeline, const struct sampler_sample *sample)
+{
+	struct stacks_key key = {
+		.pid = sample->pid,
+		.end = sample->cut              ? JOURNAL_STACK_DEPTH
+			   : sample->user_count > 0 ? JOURNAL_STACK_UNKNOWN
+										: JOURNAL_STACK_NONE,
+		.kernel_frames = sample->kernel_frames,
+		.kernel_count = pipeline->kernel_frames ? sample->kernel_count : 0,
+		.user_frames = sample->user_frames,
+		.user_count = sample->user_count,
+	};
+	const uint64_t *frames;
+	size_t all = key.kernel_count + key.user_count;
+	if (all == 0 || all > FRAMES_MAX) {
+		return 0;
+	}
+	uint32_t id = stacks_id(pipeline->stacks, &key, &frames);
+	if (frames) {
+		append_stack(pipeline, id, &key, frames);
+	}
+	return id;
+}
+
+/* Its birth was lost: a sample must not stand without its thread. */
+static void meet_thread(struct pipeline *pipeline, const struct sampler_sample *sample)
+{
+	char name[16] = "";
+	target_thread_name(sample->pid, sample->tid, name, NULL);
+	struct sampler_thread thread = {sample->time_ns, sample->pid, sample->tid, name};
+	take_thread(pipeline, &thread);
+}
+
+static void take_sample(void *context, const struct sampler_sample *sample)
+{
+	struct pipeline *pipeline = context;
+	if (sample->pid != pipeline->pid) {
+		return;
+	}
+	if (!map_get(&pipeline->threads, (uint64_t)sample->tid)) {
+		meet_thread(pipeline, sample);
+	}
+	if (atomic_load_explicit(&pipeline->counters.samples, memory_order_relaxed) == 0) {
+		atomic_store_explicit(
+			&pipeline->counters.first_sample_ns, sample->time_ns, memory_order_relaxed);
+	}
+	count(&pipeline->counters.samples, 1);
+	count(&pipeline->counters.truncated, sample->cut);
+	append(pipeline, &(struct journal_record){
+						 .type = JOURNAL_SAMPLE,
+						 .sample =
+							 {
+								 .time_ns = sample->time_ns,
+								 .tid = (uint64_t)sample->tid,
+								 .stack = stack_of(pipeline, sample),
+								 .state = JOURNAL_STATE_RUNNING,
+								 .metric = METRIC_CPU,
+							 },
+					 });
+}
+
+static enum journal_loss loss_cause(enum sampler_loss cause)
+{
+	switch (cause) {
+	case SAMPLER_LOSS_RING:
+		return JOURNAL_LOSS_RING;
+	case SAMPLER_LOSS_THROTTLED:
+		return JOURNAL_LOSS_THROTTLED;
+	default:
+		return JOURNAL_LOSS_MALFORMED;
+	}
+}
+
+static void take_loss(
+	void *context, uint64_t time_ns, enum sampler_loss cause, uint64_t lost, int cpu)
+{
+	struct pipeline *pipeline = context;
+	count(
+		cause == SAMPLER_LOSS_THROTTLED ? &pipeline->counters.throttled : &pipeline->counters.lost,
+		lost);
+	append(pipeline, &(struct journal_record){
+						 .type = JOURNAL_LOSS,
+						 .loss =
+							 {
+								 .time_ns = time_ns,
+								 .cause = loss_cause(cause),
+								 .count = lost,
+								 .cpu = cpu < 0 ? 0 : (uint64_t)cpu + 1,
+							 },
+					 });
+}
+
+static void take_drained(void *context, uint64_t now_ns)
+{
+	struct pipeline *pipeline = context;
+	if (now_ns - pipeline->flushed_ns >= FLUSH_NS) {
+		journal_writer_flush(pipeline->writer);
+		pipeline->flushed_ns = now_ns;
+	}
+}
+
+static void take_cpu_time(void *context, uint64_t time_ns, pid_t pid, uint64_t total_ns)
+{
+	struct pipeline *pipeline = context;
+	if (pid != pipeline->pid) {
+		return;
+	}
+	pipeline->cpu_time_ns += total_ns;
+	append(
+		pipeline, &(struct journal_record){
+					  .type = JOURNAL_CPU_TIME,
+					  .cpu_time = {.time_ns = time_ns, .pid = (uint64_t)pid, .total_ns = total_ns},
+				  });
+}
+
+struct sampler_sink pipeline_sink(struct pipeline *pipeline)
+{
+	return (struct sampler_sink){
+		.context = pipeline,
+		.process = take_process,
+		.process_end = take_process_end,
+		.thread = take_thread,
+		.thread_end = take_thread_end,
+		.mapping = take_mapping,
+		.sample = take_sample,
+		.loss = take_loss,
+		.drained = take_drained,
+		.cpu_time = take_cpu_time,
+	};
+}
+
+/* From outside */
+
+const struct pipeline_counters *pipeline_counters(const struct pipeline *pipeline)
+{
+	return &pipeline->counters;
+}
+
+static void note_images(struct pipeline *pipeline)
+{
+	char text[128];
+	size_t missing = images_not_opened(pipeline->images);
+	if (missing == 0) {
+		return;
+	}
+	snprintf(text, sizeof(text),
+		"%zu of the program's files were not opened for want of descriptors: they have no names",
+		missing);
+	append(pipeline, &(struct journal_record){
+						 .type = JOURNAL_NOTE,
+						 .note =
+							 {
+								 .code = string_id(pipeline, "images_not_opened"),
+								 .text = string_id(pipeline, text),
+							 },
+					 });
+}
+
+void pipeline_end(struct pipeline *pipeline, const char *reason, uint64_t time_ns)
+{
+	note_images(pipeline);
+	append(pipeline,
+		&(struct journal_record){
+			.type = JOURNAL_END,
+			.end =
+				{
+					.time_ns = time_ns,
+					.reason = string_id(pipeline, reason),
+					.samples =
+						atomic_load_explicit(&pipeline->counters.samples, memory_order_relaxed),
+					.lost = atomic_load_explicit(&pipeline->counters.lost, memory_order_relaxed),
+				},
+		});
+	journal_writer_flush(pipeline->writer);
+}
+
+const struct pipeline_image *pipeline_images(const struct pipeline *pipeline, size_t *image_count)
+{
+	return images_opened(pipeline->images, image_count);
+}
+
+uint64_t pipeline_cpu_time_ns(const struct pipeline *pipeline)
+{
+	return pipeline->cpu_time_ns;
+}

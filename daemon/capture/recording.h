@@ -1,0 +1,101 @@
+#ifndef CAPTURE_RECORDING_H
+#define CAPTURE_RECORDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+#include "capture/analyzer.h"
+#include "capture/artifacts.h"
+#include "capture/capture.h"
+#include "capture/pipeline.h"
+#include "capture/record.h"
+#include "process/pidfd.h"
+#include "profile/journal_writer.h"
+#include "sampler/sampler.h"
+
+/*
+ * The inside of a capture, for this folder alone: starting.c has its beginning, capture.c its life, ending.c its end.
+ */
+enum capture_phase {
+	CAPTURE_ARMED,
+	CAPTURE_SAMPLING,
+	CAPTURE_STOPPING, /* a worker stops the sampler and completes the journal */
+	CAPTURE_ANALYZING,
+	CAPTURE_COMMITTING, /* a worker syncs and renames the artifacts */
+	CAPTURE_ENDED,
+};
+
+struct captures {
+	struct captures_options options;
+	char *analyzer_path;   /* owned */
+	struct capture *first; /* those that have not ended, oldest first */
+	size_t count;
+};
+
+struct capture {
+	struct captures *captures;
+	struct capture *next;
+	enum capture_phase phase;
+	struct store_folder folder; /* owned */
+	struct record record;
+	char *build_key; /* owned; NULL for a bare pid */
+	uint64_t progress_ms;
+
+	/* Sampling. */
+	struct process_watch watch; /* of a build */
+	struct pidfd_watch exit;    /* of a bare pid */
+	bool has_exit_watch;
+	struct journal_writer *writer; /* owned until the worker has stopped sampling */
+	struct pipeline *pipeline;     /* owned */
+	const struct sampler_ops *ops;
+	struct sampler *sampler; /* owned until the worker has stopped it */
+	uint64_t started_ns, ended_ns, next_progress_ns, armed_ns;
+	bool is_announced; /* SamplingProfileStarted was published */
+	uv_timer_t tick, duration, defer;
+	int handles; /* of the timers and the exit watch, those that are open; and the worker at the end */
+
+	/* The end. */
+	bool discard;               /* everything is deleted */
+	bool silent;                /* and nobody is told */
+	struct error failure;       /* code NONE: none; otherwise how it will end */
+	struct error journal_error; /* the worker's */
+	uint64_t cpu_time_ns;
+	uv_work_t work;
+	struct analyzer *analyzer;   /* NULL: none runs */
+	struct error analyzer_error; /* of one that failed before it was needed */
+	struct artifacts artifacts;
+	int journal_fd, kernel_symbols_fd; /* owned; -1 */
+	bool symbols;                      /* the analyzer may look into images */
+	json_t *facts;                     /* owned; NULL */
+	bool commit_ok;
+	struct error commit_error;
+	struct capture_wait *waits;
+};
+
+/* Ends the sampling; what follows comes by itself. Nothing when it is ending already. */
+void ending_begin(struct capture *capture, const char *reason);
+/* Makes a capture that is ending throw everything away; its end comes in a later turn. */
+void ending_discard(struct capture *capture);
+
+/* The program's first instruction: time counts from here. */
+void capture_begin_sampling(struct capture *capture);
+
+/* Events. */
+void capture_announce(struct capture *capture);
+void capture_publish(
+	struct capture *capture, const char *event, enum events_class class, json_t *params);
+void capture_publish_progress(struct capture *capture, int permille);
+void capture_take_counters(struct capture *capture);
+/* Keeps the record as it is now; a failure is logged. */
+void capture_keep(struct capture *capture);
+/* After the terminal event: out of the table, its waiters told, its handles closed, then freed. */
+void capture_dispose(struct capture *capture, const json_t *record);
+/* Closes the handles, and frees the capture when the last has closed. */
+void capture_close_handles(struct capture *capture);
+void capture_exit_closed(struct pidfd_watch *watch);
+/* Frees a capture without handles. */
+void capture_release(struct capture *capture);
+
+#endif
