@@ -1,0 +1,48 @@
+#ifndef ANALYZER_EXPORT_JSON_H
+#define ANALYZER_EXPORT_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "analyzer/model/model.h"
+#include "analyzer/symbol/symbol.h"
+#include "analyzer/tree/attribution.h"
+#include "base/buffer.h"
+
+/*
+ * capture.json: the facts that the daemon told (profile/analysis.h), and beside them
+ *
+ *   "samples": {"count", "lost", "lost_by_cause": {"ring", "malformed", "memory", "disk"}, "throttled" (events), "other_metrics",
+ *      "unit", "weight_unit", "period", "sampled_ns" (count × period), "cpu_time_ns" (the kernel's accounting, absent when it was not
+ *      told), "sampled_share" (of it), "hint" (when that is far from 1 and no loss explains it)}
+ *   "clock": {"name", "begin_ns", "begin_unix_us", "first_sample_ns", "last_sample_ns", "end_ns"}, "system", "machine"
+ *   "processes": [{"pid", "parent_pid", "name", "executable", "cpu_time_ns", …}]
+ *   "threads": [{"tid", "pid", "name", "samples", "cpu_time_ns"}]        by samples
+ *   "images": [{"path", "build_id" (hexadecimal), "kind", "samples", "opened", "symbols", "unsymbolized" (share of its frames), "fix"}]
+ *      those that have samples, by samples; symbols is "symtab", "dynsym" or "none"
+ *   "stacks": {"distinct", "frames", "nodes", "max_depth", "ends": {how many samples' stacks ended how}}
+ *   "quality": {"complete", "stitched", "truncated" (shares of the samples), "unsymbolized" (share of the frames, times samples)}
+ *   "functions": [{"function", "image", "kernel", "self", "total"}]      the first 1000, by self
+ *   "warnings", "artifacts": {"folded": {"bytes", "stacks"}, …}
+ *
+ * Shares are reals from 0 to 1 with 4 decimals. Bytes that are no UTF-8 are U+FFFD.
+ */
+struct json_input {
+	const json_t *facts; /* an object, or NULL; borrowed, as everything here */
+	const struct model *model;
+	struct symbols *symbols;
+	struct strings *strings;
+	const struct attribution *attribution;
+	const json_t *warnings;  /* array: the analyzer's own, see summary.h */
+	const json_t *artifacts; /* object, or NULL: of what was written before */
+};
+
+/* Appends the whole document, ASCII, indented. False: memory is out. */
+bool json_write(struct buffer *out, const struct json_input *input);
+
+/* {"complete", "stitched", "truncated", "unsymbolized"}. Owned; NULL: memory is out. */
+json_t *json_quality(const struct attribution *attribution);
+
+#endif

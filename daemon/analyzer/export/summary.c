@@ -1,0 +1,143 @@
+#include "analyzer/export/summary.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/export/json.h"
+#include "protocol/limits.h"
+#include "protocol/text.h"
+
+static json_t *number(uint64_t value)
+{
+	return json_integer((json_int_t)(value < LIMIT_INTEGER ? value : LIMIT_INTEGER));
+}
+
+static json_t *cut_text(struct bytes_text text, size_t max)
+{
+	size_t len = text.len;
+
+	if (len > max) {
+		len = text_cut(text.data, max);
+	}
+	return text_json(text.data, len);
+}
+
+static json_t *top(const struct strings *strings, const struct functions *functions)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; array != NULL && i < functions->len && i < SUMMARY_TOP; i++) {
+		const struct function *item = &functions->items[i];
+		json_t *object = json_pack("{s:o,s:o,s:o}", "function",
+			cut_text(strings_text(strings, item->name), SUMMARY_NAME_BYTES), "self",
+			number(item->self), "total", number(item->total));
+
+		if (json_array_append_new(array, object) != 0) {
+			json_decref(array);
+			return NULL;
+		}
+	}
+	return array;
+}
+
+json_t *summary_create(const struct model *model, const struct strings *strings,
+	const struct attribution *attribution, uint64_t duration_ms)
+{
+	return json_pack("{s:o,s:o,s:o,s:o}", "duration_ms", number(duration_ms), "threads",
+		number(model->threads.len), "quality", json_quality(attribution), "top",
+		top(strings, &attribution->functions));
+}
+
+/* False: memory is out. A full list stays as it is. */
+static bool warn(json_t *array, json_t *code, json_t *message, const char *hint)
+{
+	json_t *object = json_pack("{s:o,s:o}", "code", code, "message", message);
+	bool done =
+		object != NULL &&
+		(hint == NULL || json_object_set_new(object, "hint", json_string(hint)) == 0) &&
+		(json_array_size(array) >= SUMMARY_MAX_WARNINGS || json_array_append(array, object) == 0);
+
+	json_decref(object);
+	return done;
+}
+
+static bool warn_notes(json_t *array, const struct model *model, const struct strings *strings)
+{
+	for (size_t i = 0; i < model->notes.len; i++) {
+		const struct model_note *note = &model->notes.items[i];
+
+		if (!warn(array, cut_text(strings_text(strings, note->code), 64),
+				cut_text(strings_text(strings, note->text), SUMMARY_TEXT_BYTES), NULL)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool warn_damage(json_t *array, const struct model *model, const struct strings *strings)
+{
+	char text[128];
+
+	if (model->is_damaged && !warn(array, json_string("journal_damaged"),
+								 cut_text(strings_text(strings, model->damage), SUMMARY_TEXT_BYTES),
+								 "what was written before it is shown")) {
+		return false;
+	}
+	snprintf(text, sizeof(text),
+		"%" PRIu64 " records of the journal contradict others and were left out",
+		model->contradictions);
+	return model->contradictions == 0 ||
+		   warn(array, json_string("journal_contradictions"), json_string(text), NULL);
+}
+
+static bool warn_kernel(json_t *array, const struct symbols *symbols)
+{
+	return !symbols_kernel_is_hidden(symbols) ||
+		   warn(array, json_string("kernel_symbols_hidden"),
+			   json_string("the kernel does not tell the addresses of its functions"),
+			   "set kernel.kptr_restrict to 0, or run profd with CAP_SYSLOG");
+}
+
+/* One warning for all files that were replaced: the list of images names them. */
+static bool warn_changed(json_t *array, const struct model *model, const struct symbols *symbols)
+{
+	char text[128];
+	size_t count = 0;
+
+	for (size_t i = 0; i < model->images.len; i++) {
+		count += symbols_state(symbols, (uint32_t)i) == SYMBOLS_CHANGED;
+	}
+	snprintf(text, sizeof(text), "%zu files were replaced while they were mapped and have no names",
+		count);
+	return count == 0 ||
+		   warn(array, json_string("images_changed"), json_string(text), "record again");
+}
+
+/* Names are what people look for: many missing ones are worth a word. */
+static bool warn_unnamed(json_t *array, const struct attribution *attribution)
+{
+	char text[128];
+	uint64_t percent =
+		attribution->frames == 0
+			? 0
+			: (uint64_t)((double)attribution->unnamed * 100.0 / (double)attribution->frames);
+
+	snprintf(text, sizeof(text), "%" PRIu64 " %% of the frames have no function name", percent);
+	return percent < 20 || warn(array, json_string("unsymbolized"), json_string(text),
+							   "\"images\" in capture.json says for each file what would help");
+}
+
+json_t *summary_warnings(const struct model *model, const struct symbols *symbols,
+	const struct strings *strings, const struct attribution *attribution)
+{
+	json_t *array = json_array();
+
+	if (array == NULL || !warn_damage(array, model, strings) || !warn_kernel(array, symbols) ||
+		!warn_changed(array, model, symbols) || !warn_unnamed(array, attribution) ||
+		!warn_notes(array, model, strings)) {
+		json_decref(array);
+		return NULL;
+	}
+	return array;
+}

@@ -1,0 +1,137 @@
+/*
+ * profd-analyzer: reads what a capture recorded and writes what people look at. The daemon starts it with a channel at descriptor
+ * 3 and sends every file through it (profile/analysis.h); it opens none, because what it parses was chosen by the program that was
+ * profiled. It ends with its channel.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/job.h"
+
+struct analyzer {
+	int channel;
+	struct job *job; /* NULL: before "begin", and after a failure */
+	bool has_failed; /* told once; what follows is of no use */
+};
+
+/* One type of message. False: err. */
+struct handler {
+	const char *type;
+	bool needs_job;
+	bool (*handle)(struct analyzer *analyzer, struct analysis_message *message, struct error *err);
+};
+
+static bool handle_begin(
+	struct analyzer *analyzer, struct analysis_message *message, struct error *err)
+{
+	if (analyzer->job != NULL) {
+		return error_set(err, ERROR_INTERNAL, "\"begin\" came twice");
+	}
+	analyzer->job = job_create(analyzer->channel, message, err);
+	return analyzer->job != NULL;
+}
+
+static bool handle_image(
+	struct analyzer *analyzer, struct analysis_message *message, struct error *err)
+{
+	return job_give_image(analyzer->job, message, err);
+}
+
+static bool handle_kernel(
+	struct analyzer *analyzer, struct analysis_message *message, struct error *err)
+{
+	return job_give_kernel(analyzer->job, message, err);
+}
+
+static bool handle_finish(
+	struct analyzer *analyzer, struct analysis_message *message, struct error *err)
+{
+	json_t *done = job_finish(analyzer->job, err);
+	bool sent = done != NULL && analysis_send(analyzer->channel, done, NULL, 0, err);
+
+	(void)message;
+	json_decref(done);
+	return sent;
+}
+
+static const struct handler HANDLERS[] = {
+	{"begin", false, handle_begin},
+	{"image", true, handle_image},
+	{"kernel_symbols", true, handle_kernel},
+	{"finish", true, handle_finish},
+};
+
+static bool dispatch(struct analyzer *analyzer, struct analysis_message *message, struct error *err)
+{
+	const char *type = analysis_message_type(message);
+
+	for (size_t i = 0; i < sizeof(HANDLERS) / sizeof(HANDLERS[0]); i++) {
+		const struct handler *handler = &HANDLERS[i];
+
+		if (strcmp(handler->type, type) != 0) {
+			continue;
+		}
+		if (handler->needs_job && analyzer->job == NULL) {
+			return error_set(err, ERROR_INTERNAL, "\"%s\" came before \"begin\"", type);
+		}
+		return handler->handle(analyzer, message, err);
+	}
+	return error_set(err, ERROR_UNSUPPORTED, "the analyzer knows no message \"%.64s\"", type);
+}
+
+/* Says so once, and drops what it had. */
+static void fail(struct analyzer *analyzer, const struct error *err)
+{
+	json_t *body = json_pack("{s:s,s:o}", "type", "failed", "error", error_to_json(err));
+
+	job_destroy(analyzer->job);
+	analyzer->job = NULL;
+	analyzer->has_failed = true;
+	if (body != NULL) {
+		analysis_send(analyzer->channel, body, NULL, 0, NULL);
+	}
+	json_decref(body);
+}
+
+/* Until the channel ends. The exit status. */
+static int serve(struct analyzer *analyzer)
+{
+	for (;;) {
+		struct analysis_message message = {0};
+		struct error err = {0};
+
+		switch (analysis_receive(analyzer->channel, &message, &err)) {
+		case ANALYSIS_MESSAGE:
+			if (!analyzer->has_failed && !dispatch(analyzer, &message, &err)) {
+				fail(analyzer, &err);
+			}
+			analysis_message_finish(&message);
+			break;
+		case ANALYSIS_CLOSED:
+			return 0;
+		case ANALYSIS_AGAIN: /* the analyzer's end blocks */
+		case ANALYSIS_BROKEN:
+			fprintf(stderr, "profd-analyzer: %s\n", err.message);
+			return 1;
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct analyzer analyzer = {.channel = ANALYSIS_FD};
+
+	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+		printf("profd-analyzer %s\n", PROFD_VERSION);
+		return 0;
+	}
+	if (argc != 1) {
+		fprintf(stderr, "profd-analyzer is started by profd, with its channel at descriptor %d\n",
+			ANALYSIS_FD);
+		return 2;
+	}
+	int status = serve(&analyzer);
+
+	job_destroy(analyzer.job);
+	return status;
+}

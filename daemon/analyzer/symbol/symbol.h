@@ -1,0 +1,59 @@
+#ifndef ANALYZER_SYMBOL_SYMBOL_H
+#define ANALYZER_SYMBOL_SYMBOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyzer/model/model.h"
+#include "base/strings.h"
+
+/*
+ * Names for frames. Sources are asked in order; whoever has none gets a name that says where it is:
+ *
+ *   [libfoo.so.1+0x1234]  no symbol there. The number is the address in the image's own space, as nm and addr2line take it, when
+ *                         its file could be read, else the offset in the file. It is that of the frame itself, not of the call.
+ *   [anon+0x1234]         executable memory without a file
+ *   [kernel+0xffff…]      the kernel does not tell its symbols
+ *   [unknown]             nothing was mapped there
+ *
+ * An image's file is parsed at its first frame, once. A file whose build id is not the one that was mapped is not asked.
+ */
+struct symbols;
+
+enum symbols_state {
+	SYMBOLS_NOT_ASKED,  /* no frame of it was named, or images are not to be looked into */
+	SYMBOLS_NOT_OPENED, /* its file was not given */
+	SYMBOLS_CHANGED,    /* the file is another one than was mapped */
+	SYMBOLS_NONE,       /* it has no symbols, or is no ELF file */
+	SYMBOLS_DYNSYM,
+	SYMBOLS_SYMTAB,
+};
+
+struct symbol {
+	uint32_t name;  /* string id; never 0 */
+	uint32_t image; /* string id of the image's file name; 0: none */
+	bool is_named;  /* the name is a function's, not a place */
+};
+
+/* model and strings (the model's) are borrowed. look_into_images false: only places. NULL: memory is out. */
+struct symbols *symbols_create(
+	const struct model *model, struct strings *strings, bool look_into_images);
+void symbols_destroy(struct symbols *symbols);
+
+/* Takes fd: the file of an image (by its journal id), or /proc/kallsyms. Closed at once when no frame needs it. */
+void symbols_give_image(struct symbols *symbols, uint64_t journal_id, int fd);
+void symbols_give_kernel(struct symbols *symbols, int fd);
+
+/* False: memory is out. */
+bool symbols_find(struct symbols *symbols, const struct model_frame *frame, struct symbol *symbol);
+
+/* By index in the model's images. */
+enum symbols_state symbols_state(const struct symbols *symbols, uint32_t image);
+/* The file's name without its folders, "[anon]"-like names without brackets; a string id. 0: memory is out. */
+uint32_t symbols_image_name(struct symbols *symbols, uint32_t image);
+/* Build id of the file, when it was parsed. NULL: unknown. */
+const uint8_t *symbols_build_id(const struct symbols *symbols, uint32_t image, size_t *len);
+/* A kernel frame was met, and /proc/kallsyms did not tell its addresses. */
+bool symbols_kernel_is_hidden(const struct symbols *symbols);
+
+#endif

@@ -1,0 +1,233 @@
+#include "analyzer/tree/attribution.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+#define PROGRESS_CELLS 64
+
+struct builder {
+	struct attribution *attribution;
+	const struct model *model;
+	struct symbols *symbols;
+	struct strings *strings;
+	VEC(struct tree_frame) path;
+	uint32_t *seen_by; /* per image: the last cell (from 1) that counted it */
+	uint32_t cell;
+};
+
+static const char STITCHED[] = "[stitched]";
+
+/* Frames below which there is nothing, under the names that the C libraries and run times give them. */
+static const char *const OUTERMOST[] = {
+	"_start",
+	"main",
+	"__libc_start_main",
+	"__libc_start_call_main",
+	"clone",
+	"__clone",
+	"clone3",
+	"__clone3",
+	"start_thread",
+	"thread_start",
+	"__pthread_start",
+	"ret_from_fork",
+	"ret_from_fork_asm",
+	"_dl_start_user",
+	"_dl_start",
+};
+
+static bool is_text(struct bytes_text text, const char *is)
+{
+	return text.len == strlen(is) && memcmp(text.data, is, text.len) == 0;
+}
+
+static bool is_outermost(struct bytes_text name)
+{
+	for (size_t i = 0; i < sizeof(OUTERMOST) / sizeof(OUTERMOST[0]); i++) {
+		if (is_text(name, OUTERMOST[i])) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static uint8_t kind_of(const struct model_frame *frame, const struct symbol *symbol)
+{
+	switch (frame->kind) {
+	case JOURNAL_FRAME_KERNEL:
+		return TREE_KERNEL;
+	case JOURNAL_FRAME_INTERPRETED:
+		return TREE_INTERPRETED;
+	case JOURNAL_FRAME_MARKER:
+		return TREE_MARKER;
+	default:
+		return symbol->is_named ? TREE_NATIVE : TREE_UNKNOWN;
+	}
+}
+
+static void count_frame(
+	struct builder *builder, const struct model_frame *frame, bool is_named, uint64_t samples)
+{
+	struct attribution *attribution = builder->attribution;
+
+	if (frame->kind != JOURNAL_FRAME_NATIVE) {
+		return;
+	}
+	attribution->frames += samples;
+	attribution->unnamed += is_named ? 0 : samples;
+	if (frame->image == MODEL_NONE) {
+		return;
+	}
+	struct attribution_image *image = &attribution->images[frame->image];
+
+	image->frames += samples;
+	image->unnamed += is_named ? 0 : samples;
+	if (builder->seen_by[frame->image] != builder->cell) {
+		builder->seen_by[frame->image] = builder->cell;
+		image->samples += samples;
+	}
+}
+
+static bool push_thread(struct builder *builder, const struct model_thread *thread)
+{
+	struct tree_frame frame = {model_thread_name(builder->model, thread), 0, TREE_THREAD};
+
+	if (strings_text(builder->strings, frame.name).len == 0) {
+		frame.name = strings_intern(builder->strings, "[unknown]", 9, NULL);
+	}
+	builder->path.len = 0;
+	return frame.name != 0 && VEC_PUSH(&builder->path, frame);
+}
+
+static bool push_nothing(struct builder *builder)
+{
+	static const char name[] = "[no user stack]";
+	const struct tree_frame frame = {
+		strings_intern(builder->strings, name, sizeof(name) - 1, NULL), 0, TREE_MARKER};
+
+	return frame.name != 0 && VEC_PUSH(&builder->path, frame);
+}
+
+static bool push_frames(
+	struct builder *builder, const struct model_stack *stack, uint64_t samples, bool *is_stitched)
+{
+	for (size_t i = stack->count; i-- > 0;) {
+		const struct model_frame *frame = &builder->model->frames.items[stack->first + i];
+		struct symbol symbol;
+
+		if (!symbols_find(builder->symbols, frame, &symbol)) {
+			return false;
+		}
+		const struct tree_frame item = {symbol.name, symbol.image, kind_of(frame, &symbol)};
+
+		count_frame(builder, frame, symbol.is_named, samples);
+		*is_stitched |= item.kind == TREE_MARKER &&
+						is_text(strings_text(builder->strings, symbol.name), STITCHED);
+		if (!VEC_PUSH(&builder->path, item)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* path[1] is the outermost frame. */
+static void count_end(
+	struct builder *builder, const struct model_stack *stack, uint64_t samples, bool is_stitched)
+{
+	struct attribution *attribution = builder->attribution;
+	struct bytes_text outermost = strings_text(builder->strings, builder->path.items[1].name);
+	uint64_t end = stack->end <= JOURNAL_STACK_NONE ? stack->end : JOURNAL_STACK_BROKEN;
+
+	attribution->samples += samples;
+	attribution->ends[end] += samples;
+	attribution->stitched += is_stitched ? samples : 0;
+	if (end == JOURNAL_STACK_COMPLETE ||
+		(end == JOURNAL_STACK_UNKNOWN && is_outermost(outermost))) {
+		attribution->complete += samples;
+	} else if (end != JOURNAL_STACK_UNKNOWN) {
+		attribution->truncated += samples;
+	}
+}
+
+static bool add_cell(struct builder *builder, const struct model_cell *cell)
+{
+	const struct model_stack *stack = &builder->model->stacks.items[cell->stack];
+	bool is_stitched = false;
+
+	builder->cell++;
+	if (!push_thread(builder, &builder->model->threads.items[cell->thread]) ||
+		!push_frames(builder, stack, cell->count, &is_stitched) ||
+		(stack->count == 0 && !push_nothing(builder))) {
+		return false;
+	}
+	count_end(builder, stack, cell->count, is_stitched);
+	return tree_add(
+		builder->attribution->tree, builder->path.items, builder->path.len, cell->count);
+}
+
+static bool add_cells(struct builder *builder, attribution_progress_fn progress, void *context)
+{
+	size_t count = builder->model->cells.len;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct model_cell *cell = &builder->model->cells.items[i];
+
+		if (cell->metric == 0 && !add_cell(builder, cell)) {
+			return false;
+		}
+		if (i % PROGRESS_CELLS == 0 && progress != NULL) {
+			progress(context, (unsigned)(i * 1000 / count));
+		}
+	}
+	return true;
+}
+
+static bool build(struct builder *builder, attribution_progress_fn progress, void *context)
+{
+	struct attribution *attribution = builder->attribution;
+	size_t images = builder->model->images.len;
+
+	attribution->tree = tree_create(builder->strings);
+	attribution->images = calloc(images + 1, sizeof(*attribution->images));
+	builder->seen_by = calloc(images + 1, sizeof(*builder->seen_by));
+	return attribution->tree != NULL && attribution->images != NULL && builder->seen_by != NULL &&
+		   add_cells(builder, progress, context) && tree_finish(attribution->tree) &&
+		   functions_init(&attribution->functions, attribution->tree);
+}
+
+struct attribution *attribution_create(const struct model *model, struct symbols *symbols,
+	struct strings *strings, attribution_progress_fn progress, void *context)
+{
+	struct builder builder = {
+		.attribution = calloc(1, sizeof(struct attribution)),
+		.model = model,
+		.symbols = symbols,
+		.strings = strings,
+	};
+
+	if (builder.attribution == NULL) {
+		return NULL;
+	}
+	bool done = build(&builder, progress, context);
+
+	VEC_FINISH(&builder.path);
+	free(builder.seen_by);
+	if (!done) {
+		attribution_destroy(builder.attribution);
+		return NULL;
+	}
+	return builder.attribution;
+}
+
+void attribution_destroy(struct attribution *attribution)
+{
+	if (attribution == NULL) {
+		return;
+	}
+	tree_destroy(attribution->tree);
+	functions_finish(&attribution->functions);
+	free(attribution->images);
+	free(attribution);
+}

@@ -1,0 +1,349 @@
+#include "analyzer/export/json.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analyzer/export/summary.h"
+#include "support/recorded.h"
+
+enum { TEXT_CPU = 1, TEXT_MAIN, TEXT_BAD, TEXT_A, TEXT_START, TEXT_STITCHED, TEXT_CODE, TEXT_NOTE };
+
+#define NATIVE JOURNAL_FRAME_NATIVE
+#define PERIOD 1001001
+
+struct fixture {
+	struct recorded journal;
+	struct strings *strings;
+	struct model *model;
+	struct symbols *symbols;
+	struct attribution *attribution;
+	json_t *facts, *warnings, *document;
+};
+
+static int set_up(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct recorded *journal = &fixture->journal;
+
+	fixture->strings = strings_create();
+	recorded_begin(journal);
+	recorded_metric(journal, 1, TEXT_CPU, PERIOD);
+	recorded_text(journal, TEXT_MAIN, "main thread");
+	recorded_text(journal, TEXT_BAD, "bad\xff");
+	recorded_text(journal, TEXT_A, "/usr/lib/liba.so.1 (deleted)");
+	recorded_text(journal, TEXT_START, "_start");
+	recorded_text(journal, TEXT_STITCHED, "[stitched]");
+	recorded_process(journal, 10, 1, TEXT_MAIN);
+	recorded_thread(journal, 10, 10, TEXT_MAIN);
+	recorded_thread(journal, 10, 11, TEXT_BAD);
+	recorded_image(journal, 1, JOURNAL_IMAGE_ELF, TEXT_A);
+	recorded_map(journal, 10, 0x1000, 0x1000, 0x4000, 1);
+	recorded_add(journal, &(struct journal_record){.type = JOURNAL_FRAME,
+							  .frame = {1, JOURNAL_FRAME_INTERPRETED, TEXT_START, 0, 0, 0}});
+	recorded_add(journal, &(struct journal_record){.type = JOURNAL_FRAME,
+							  .frame = {2, JOURNAL_FRAME_MARKER, TEXT_STITCHED, 0, 0, 0}});
+	*state = fixture;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	json_decref(fixture->facts);
+	json_decref(fixture->warnings);
+	json_decref(fixture->document);
+	attribution_destroy(fixture->attribution);
+	symbols_destroy(fixture->symbols);
+	model_destroy(fixture->model);
+	strings_destroy(fixture->strings);
+	recorded_finish(&fixture->journal);
+	free(fixture);
+	return 0;
+}
+
+static void attribute(struct fixture *fixture)
+{
+	recorded_seal(&fixture->journal);
+	fixture->model = model_create(
+		fixture->strings, fixture->journal.bytes.data, fixture->journal.bytes.len, NULL);
+	assert_non_null(fixture->model);
+	fixture->symbols = symbols_create(fixture->model, fixture->strings, true);
+	assert_non_null(fixture->symbols);
+	fixture->attribution =
+		attribution_create(fixture->model, fixture->symbols, fixture->strings, NULL, NULL);
+	assert_non_null(fixture->attribution);
+	fixture->warnings =
+		summary_warnings(fixture->model, fixture->symbols, fixture->strings, fixture->attribution);
+	assert_non_null(fixture->warnings);
+}
+
+static json_t *written(struct fixture *fixture)
+{
+	struct buffer out = {0};
+
+	attribute(fixture);
+	const struct json_input input = {
+		.facts = fixture->facts,
+		.model = fixture->model,
+		.symbols = fixture->symbols,
+		.strings = fixture->strings,
+		.attribution = fixture->attribution,
+		.warnings = fixture->warnings,
+	};
+
+	assert_true(json_write(&out, &input));
+	for (size_t i = 0; i < out.len; i++) {
+		assert_true(out.data[i] < 0x80);
+	}
+	fixture->document = json_loadb((const char *)out.data, out.len, JSON_REJECT_DUPLICATES, NULL);
+	buffer_finish(&out);
+	assert_non_null(fixture->document);
+	return fixture->document;
+}
+
+/* "threads.1.name": members and indices. */
+static json_t *at(json_t *value, const char *path)
+{
+	char copy[128];
+	char *rest = NULL;
+
+	strcpy(copy, path);
+	for (char *step = strtok_r(copy, ".", &rest); step != NULL; step = strtok_r(NULL, ".", &rest)) {
+		value = json_is_array(value) ? json_array_get(value, (size_t)atoi(step))
+									 : json_object_get(value, step);
+	}
+	assert_non_null(value);
+	return value;
+}
+
+static void assert_number(json_t *value, const char *path, long long expected)
+{
+	assert_true(json_is_integer(at(value, path)));
+	assert_int_equal(json_integer_value(at(value, path)), expected);
+}
+
+static void assert_share(json_t *value, const char *path, double expected)
+{
+	assert_true(json_is_real(at(value, path)));
+	assert_true(json_real_value(at(value, path)) == expected);
+}
+
+static void assert_string(json_t *value, const char *path, const char *expected)
+{
+	assert_string_equal(json_string_value(at(value, path)), expected);
+}
+
+static void copies_the_facts_and_accounts_for_every_sample(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct recorded_frame leaf[] = {{0x1800, NATIVE}};
+
+	fixture->facts = json_pack("{s:s,s:{s:i},s:[{s:s}]}", "capture_id", "c1", "options", "hz", 999,
+		"warnings", "code", "first");
+	recorded_stack(&fixture->journal, 5, 10, JOURNAL_STACK_UNKNOWN, leaf, 1);
+	recorded_samples(&fixture->journal, 10, 5, 30);
+	recorded_samples(&fixture->journal, 11, 5, 70);
+	recorded_add(&fixture->journal,
+		&(struct journal_record){.type = JOURNAL_LOSS, .loss = {1, JOURNAL_LOSS_RING, 7, 0}});
+	recorded_add(&fixture->journal,
+		&(struct journal_record){.type = JOURNAL_LOSS, .loss = {1, JOURNAL_LOSS_THROTTLED, 2, 0}});
+	recorded_add(&fixture->journal, &(struct journal_record){.type = JOURNAL_CPU_TIME,
+										.cpu_time = {1, 10, 0, 200200200, 0, 0}});
+	json_t *json = written(fixture);
+
+	assert_string(json, "schema", "profd.capture");
+	assert_number(json, "version", 1);
+	assert_string(json, "capture_id", "c1");
+	assert_number(json, "options.hz", 999);
+	assert_number(json, "samples.count", 100);
+	assert_number(json, "samples.lost", 7);
+	assert_number(json, "samples.lost_by_cause.ring", 7);
+	assert_number(json, "samples.throttled", 2);
+	assert_number(json, "samples.period", PERIOD);
+	assert_number(json, "samples.sampled_ns", 100ll * PERIOD);
+	assert_number(json, "samples.cpu_time_ns", 200200200);
+	assert_share(json, "samples.sampled_share", 0.5);
+	assert_string(json, "samples.hint", "samples were lost: see lost_by_cause");
+	assert_string(json, "warnings.0.code", "first");
+	assert_string(json, "system", "Linux 6.1");
+	assert_null(json_object_get(fixture->facts, "samples")); /* the daemon's object is as it was */
+}
+
+static void lists_threads_and_images_by_their_samples(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct recorded_frame frames[] = {
+		{0x1800, NATIVE}, {0x1805, NATIVE}, {0x9000, NATIVE}, {1, JOURNAL_FRAME_INTERPRETED}};
+
+	recorded_stack(&fixture->journal, 5, 10, JOURNAL_STACK_UNKNOWN, frames, 4);
+	recorded_samples(&fixture->journal, 10, 5, 30);
+	recorded_samples(&fixture->journal, 11, 5, 70);
+	recorded_samples(&fixture->journal, 11, 0, 5);
+	json_t *json = written(fixture);
+
+	assert_number(json, "threads.0.tid", 11);
+	assert_number(json, "threads.0.samples", 75);
+	assert_string(json, "threads.0.name", "bad\xef\xbf\xbd");
+	assert_string(json, "threads.0.name_b64", "YmFk/w==");
+	assert_number(json, "threads.1.samples", 30);
+	assert_int_equal(json_array_size(at(json, "images")), 1);
+	assert_number(json, "images.0.samples", 100); /* a sample counts once, with two frames there */
+	assert_share(json, "images.0.unsymbolized", 1.0);
+	assert_string(json, "images.0.symbols", "none");
+	assert_string(json, "images.0.path", "/usr/lib/liba.so.1 (deleted)");
+	assert_non_null(strstr(json_string_value(at(json, "images.0.fix")), "could not be opened"));
+}
+
+static void names_places_that_have_no_symbol(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct recorded_frame frames[] = {{0x1800, NATIVE}, {0x1805, NATIVE}, {0x9000, NATIVE},
+		{0xffffffff81000000, JOURNAL_FRAME_KERNEL}};
+
+	recorded_stack(&fixture->journal, 5, 10, JOURNAL_STACK_UNKNOWN, frames, 4);
+	recorded_samples(&fixture->journal, 10, 5, 3);
+	json_t *json = written(fixture);
+
+	assert_string(json, "functions.0.function", "[liba.so.1+0x4800]");
+	assert_number(json, "functions.0.self", 3);
+	assert_string(json, "functions.0.image", "liba.so.1");
+	assert_string(json, "functions.1.function", "[kernel+0xffffffff81000000]");
+	assert_true(json_is_true(at(json, "functions.1.kernel")));
+	assert_string(
+		json, "functions.2.function", "[liba.so.1+0x4805]"); /* its own place, not the call's */
+	assert_string(json, "functions.3.function", "[unknown]");
+	assert_string(json, "warnings.0.code", "kernel_symbols_hidden");
+}
+
+/* 100 samples: 40 complete, 10 that ended at _start, 20 at an unknown place, 25 cut, 5 of them stitched, 5 without a stack. */
+static void tells_how_good_the_stacks_are(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct recorded_frame frames[] = {
+		{0x1800, NATIVE}, {2, JOURNAL_FRAME_MARKER}, {1, JOURNAL_FRAME_INTERPRETED}};
+
+	recorded_stack(&fixture->journal, 1, 10, JOURNAL_STACK_COMPLETE, frames, 1);
+	recorded_stack(&fixture->journal, 2, 10, JOURNAL_STACK_UNKNOWN, frames, 3);
+	recorded_stack(&fixture->journal, 3, 10, JOURNAL_STACK_UNKNOWN, frames, 1);
+	recorded_stack(&fixture->journal, 4, 10, JOURNAL_STACK_DEPTH, frames, 1);
+	recorded_stack(&fixture->journal, 5, 10, JOURNAL_STACK_BROKEN, frames, 2);
+	recorded_samples(&fixture->journal, 10, 1, 40);
+	recorded_samples(&fixture->journal, 10, 2, 10);
+	recorded_samples(&fixture->journal, 10, 3, 20);
+	recorded_samples(&fixture->journal, 10, 4, 20);
+	recorded_samples(&fixture->journal, 10, 5, 5);
+	recorded_samples(&fixture->journal, 10, 0, 5);
+	json_t *json = written(fixture);
+
+	assert_share(json, "quality.complete", 0.5);
+	assert_share(json, "quality.stitched", 0.15);
+	assert_share(json, "quality.truncated", 0.3);
+	assert_share(json, "quality.unsymbolized", 1.0);
+	assert_number(json, "stacks.ends.complete", 40);
+	assert_number(json, "stacks.ends.unknown", 30);
+	assert_number(json, "stacks.ends.none", 5);
+	assert_number(json, "stacks.distinct", 5);
+	assert_string(json, "warnings.0.code", "unsymbolized");
+}
+
+static void is_whole_without_a_sample(void **state)
+{
+	struct fixture *fixture = *state;
+	json_t *json = written(fixture);
+
+	assert_number(json, "samples.count", 0);
+	assert_share(json, "quality.complete", 0.0);
+	assert_int_equal(json_array_size(at(json, "images")), 0);
+	assert_int_equal(json_array_size(at(json, "threads")), 2);
+	assert_int_equal(json_array_size(at(json, "warnings")), 0);
+}
+
+static void is_whole_without_a_journal(void **state)
+{
+	struct fixture *fixture = *state;
+
+	recorded_finish(&fixture->journal);
+	json_t *json = written(fixture);
+
+	assert_number(json, "samples.count", 0);
+	assert_string(json, "samples.weight_unit", "unknown");
+}
+
+static void sums_up_in_few_and_short_words(void **state)
+{
+	struct fixture *fixture = *state;
+	char text[4096];
+
+	for (unsigned i = 0; i < 100; i++) {
+		const struct recorded_frame leaf[] = {{100 + i, JOURNAL_FRAME_INTERPRETED}};
+
+		memset(text, 1 + (int)i % 20, sizeof(text) - 1);
+		text[sizeof(text) - 1] = '\0';
+		text[0] = (char)('0' + i / 10);
+		text[1] = (char)('0' + i % 10);
+		recorded_text(&fixture->journal, 200 + i, text);
+		recorded_add(&fixture->journal,
+			&(struct journal_record){.type = JOURNAL_FRAME,
+				.frame = {100 + i, JOURNAL_FRAME_INTERPRETED, 200 + i, 0, 0, 0}});
+		recorded_stack(&fixture->journal, 100 + i, 10, 0, leaf, 1);
+		recorded_samples(&fixture->journal, 10, 100 + i, 100 - i);
+		recorded_add(&fixture->journal,
+			&(struct journal_record){.type = JOURNAL_NOTE, .note = {200 + i, 200 + i}});
+	}
+	attribute(fixture);
+	json_t *summary = summary_create(fixture->model, fixture->strings, fixture->attribution, 1234);
+	json_t *both = json_pack("[O,o]", fixture->warnings, summary);
+	char *dumped = json_dumps(both, JSON_ENSURE_ASCII | JSON_COMPACT);
+
+	assert_number(summary, "duration_ms", 1234);
+	assert_number(summary, "threads", 2);
+	assert_int_equal(json_array_size(at(summary, "top")), SUMMARY_TOP);
+	assert_number(summary, "top.0.self", 100);
+	assert_number(summary, "top.9.self", 91);
+	assert_int_equal(json_array_size(fixture->warnings), SUMMARY_MAX_WARNINGS);
+	assert_in_range(strlen(dumped), 1, 100 * 1024);
+	free(dumped);
+	json_decref(both);
+}
+
+static void tells_of_damage_and_notes(void **state)
+{
+	struct fixture *fixture = *state;
+
+	recorded_text(&fixture->journal, TEXT_CODE, "images_not_opened");
+	recorded_text(&fixture->journal, TEXT_NOTE, "3 files could not be opened");
+	recorded_add(&fixture->journal,
+		&(struct journal_record){.type = JOURNAL_NOTE, .note = {TEXT_CODE, TEXT_NOTE}});
+	recorded_samples(&fixture->journal, 10, 77, 2);
+	recorded_seal(&fixture->journal);
+	assert_true(buffer_text(&fixture->journal.bytes, "trash"));
+	attribute(fixture);
+	assert_int_equal(json_array_size(fixture->warnings), 3);
+	assert_string(fixture->warnings, "0.code", "journal_damaged");
+	assert_string(fixture->warnings, "1.code", "journal_contradictions");
+	assert_string(fixture->warnings, "2.code", "images_not_opened");
+	assert_string(fixture->warnings, "2.message", "3 files could not be opened");
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(copies_the_facts_and_accounts_for_every_sample),
+		CASE(lists_threads_and_images_by_their_samples),
+		CASE(names_places_that_have_no_symbol),
+		CASE(tells_how_good_the_stacks_are),
+		CASE(is_whole_without_a_sample),
+		CASE(is_whole_without_a_journal),
+		CASE(sums_up_in_few_and_short_words),
+		CASE(tells_of_damage_and_notes),
+	};
+
+	return cmocka_run_group_tests_name("capture_json", tests, NULL, NULL);
+}
