@@ -1,0 +1,360 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+#include "commands/build.h"
+#include "commands/methods.h"
+#include "commands/params.h"
+#include "commands/sampling.h"
+#include "protocol/limits.h"
+#include "protocol/names.h"
+
+/*
+ * One LaunchProcess from its request to its reply. The watch is the first of its process, so that the reply
+ * and the subscription come before any event of the build.
+ */
+struct launch {
+	struct daemon *daemon;
+	struct request *request; /* NULL: the client is gone, the launch goes on */
+	struct process_watch watch;
+	json_t *profile; /* the checked parameters, or NULL */
+	bool hold, subscribe, subscribe_capture;
+	char capture_id[LIMIT_ID_BYTES]; /* "" without one */
+	struct error refusal;            /* why the profile could not be started; then nothing runs */
+};
+
+/* What processes_launch wants; owns the arrays and the texts of env. */
+struct arguments {
+	VEC(const char *) argv;
+	VEC(char *) env;
+};
+
+static void arguments_finish(struct arguments *arguments)
+{
+	for (size_t i = 0; i < arguments->env.len; i++) {
+		free(arguments->env.items[i]);
+	}
+	VEC_FINISH(&arguments->env);
+	VEC_FINISH(&arguments->argv);
+}
+
+static bool out_of_memory(struct error *err)
+{
+	return error_set(err, ERROR_LIMIT_EXCEEDED, "out of memory");
+}
+
+static bool fill_argv(struct arguments *arguments, const json_t *list, struct error *err)
+{
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		if (!VEC_PUSH(&arguments->argv, json_string_value(json_array_get(list, i)))) {
+			return out_of_memory(err);
+		}
+	}
+	return VEC_PUSH(&arguments->argv, NULL) || out_of_memory(err);
+}
+
+static bool add_variable(
+	struct arguments *arguments, const char *name, const json_t *value, struct error *err)
+{
+	const char *text = json_string_value(value);
+	if (name[0] == '\0' || strchr(name, '=') != NULL) {
+		json_t *shown = json_string(name);
+		params_refuse(err, "the name of a variable in env", shown == NULL ? json_null() : shown,
+			"a text without \"=\", not empty");
+		json_decref(shown);
+		return false;
+	}
+	if (!json_is_null(value) &&
+		(!json_is_string(value) || strlen(text) != json_string_length(value))) {
+		return params_refuse(
+			err, "a variable in env", value, "a string without NUL, or null to unset it");
+	}
+	size_t bytes = strlen(name) + (text == NULL ? 0 : strlen(text)) + 2;
+	char *pair = malloc(bytes);
+	if (pair == NULL) {
+		return out_of_memory(err);
+	}
+	snprintf(pair, bytes, "%s%s%s", name, text == NULL ? "" : "=", text == NULL ? "" : text);
+	if (!VEC_PUSH(&arguments->env, pair)) {
+		free(pair);
+		return out_of_memory(err);
+	}
+	return true;
+}
+
+static bool fill_env(struct arguments *arguments, json_t *env, struct error *err)
+{
+	const char *name = NULL;
+	json_t *value = NULL;
+	if (json_object_size(env) > LIMIT_ENVIRONMENT) {
+		return params_refuse(err, "env", env, "an object of at most 16384 variables");
+	}
+	json_object_foreach(env, name, value)
+	{
+		if (!add_variable(arguments, name, value, err)) {
+			return false;
+		}
+	}
+	/* The end is no text that could be freed, so it is not counted. */
+	if (!VEC_RESERVE(&arguments->env, arguments->env.len + 1)) {
+		return out_of_memory(err);
+	}
+	arguments->env.items[arguments->env.len] = NULL;
+	return true;
+}
+
+static void destroy(struct launch *launch)
+{
+	if (launch == NULL) {
+		return;
+	}
+	process_unwatch(&launch->watch);
+	json_decref(launch->profile);
+	free(launch);
+}
+
+static void fail(struct launch *launch, const struct error *err)
+{
+	if (launch->request != NULL) {
+		request_fail(launch->request, err);
+	}
+	destroy(launch);
+}
+
+static void subscribe(
+	const struct launch *launch, struct client *client, const struct process *process)
+{
+	struct events_subject build = {.build_key = process_key(process)};
+	struct events_subject capture = {.capture_id = launch->capture_id};
+	if (launch->subscribe) {
+		events_subscribe(launch->daemon->events, client, &build);
+	}
+	if (launch->subscribe_capture && launch->capture_id[0] != '\0') {
+		events_subscribe(launch->daemon->events, client, &capture);
+	}
+}
+
+static void answer(struct launch *launch, struct process *process)
+{
+	if (launch->request != NULL) {
+		struct client *client = request_client(launch->request);
+		json_t *result = json_pack("{s:O,s:I}", "build_id", process_build_id(process), "pid",
+			(json_int_t)process_pid(process));
+		if (launch->capture_id[0] != '\0') {
+			json_object_set_new(result, "capture_id", json_string(launch->capture_id));
+		}
+		request_reply(launch->request, result);
+		if (client != NULL) {
+			subscribe(launch, client, process);
+		}
+	}
+	destroy(launch);
+}
+
+static bool start_profile(struct launch *launch, struct process *process)
+{
+	struct client *client = launch->request == NULL ? NULL : request_client(launch->request);
+	struct capture *capture =
+		sampling_start(launch->daemon, launch->profile, process, 0, client, &launch->refusal);
+	if (capture == NULL) {
+		return false;
+	}
+	snprintf(launch->capture_id, sizeof(launch->capture_id), "%s", capture_id(capture));
+	return true;
+}
+
+static void on_ready(void *context, struct process *process)
+{
+	struct launch *launch = context;
+	if (launch->profile != NULL && !start_profile(launch, process)) {
+		/* The reply waits until the build is gone, so that its name is free when the client reads it. */
+		process_cancel(process);
+		return;
+	}
+	if (launch->hold) {
+		answer(launch, process);
+	}
+}
+
+static void on_running(void *context, struct process *process)
+{
+	answer(context, process);
+}
+
+static void undo_profile(struct launch *launch)
+{
+	struct capture *capture = launch->capture_id[0] == '\0'
+								  ? NULL
+								  : captures_find(launch->daemon->captures, launch->capture_id);
+	if (capture != NULL) {
+		capture_cancel_armed(capture);
+	}
+}
+
+static void on_failed(void *context, struct process *process, const struct error *err)
+{
+	(void)process;
+	struct launch *launch = context;
+	undo_profile(launch);
+	struct error why = launch->refusal.code != ERROR_NONE ? launch->refusal : *err;
+	fail(launch, &why);
+}
+
+static void on_exited(void *context, struct process *process)
+{
+	struct launch *launch = context;
+	struct error why = launch->refusal;
+	if (why.code == ERROR_NONE) {
+		error_set(
+			&why, ERROR_LAUNCH_FAILED, "build %s was stopped before it ran", process_key(process));
+	}
+	fail(launch, &why);
+}
+
+static const struct process_watch_ops watch_ops = {
+	.ready = on_ready,
+	.running = on_running,
+	.failed = on_failed,
+	.exited = on_exited,
+};
+
+static void on_gone(struct request *request, void *context)
+{
+	struct launch *launch = context;
+	launch->request = NULL;
+	request_drop(request);
+}
+
+static struct launch *create(struct daemon *daemon, struct request *request, const json_t *params)
+{
+	struct launch *launch = calloc(1, sizeof(*launch));
+	if (launch == NULL) {
+		return NULL;
+	}
+	launch->daemon = daemon;
+	launch->request = request;
+	launch->watch = (struct process_watch){.ops = &watch_ops, .context = launch};
+	launch->profile = json_incref(json_object_get(params, "profile"));
+	launch->hold = command_boolean(params, "hold", false);
+	launch->subscribe = command_boolean(params, "subscribe", true);
+	launch->subscribe_capture = command_boolean(launch->profile, "subscribe", launch->subscribe);
+	return launch;
+}
+
+static struct process_options options_of(const json_t *params, const struct arguments *arguments)
+{
+	bool is_null = strcmp(command_string(params, "stdio", "pipe"), "null") == 0;
+	return (struct process_options){
+		.build_id = json_object_get(params, "build_id"),
+		.argv = arguments->argv.items,
+		.cwd = command_string(params, "cwd", NULL),
+		.env = (const char *const *)arguments->env.items,
+		.env_exact = strcmp(command_string(params, "env_mode", "overlay"), "exact") == 0,
+		.stdio = is_null ? PROCESS_STDIO_NULL : PROCESS_STDIO_PIPE,
+		.profiler_pid = getpid(),
+		.hold = command_boolean(params, "hold", false),
+	};
+}
+
+static void launch_process(struct daemon *daemon, struct request *request, const json_t *params)
+{
+	struct error err = {0};
+	struct arguments arguments = {0};
+	struct launch *launch = create(daemon, request, params);
+	struct build *build = build_create(daemon);
+	struct process *process = NULL;
+	if (launch == NULL || build == NULL) {
+		out_of_memory(&err);
+	} else if (fill_argv(&arguments, json_object_get(params, "argv"), &err) &&
+			   fill_env(&arguments, json_object_get(params, "env"), &err)) {
+		struct process_options options = options_of(params, &arguments);
+		process = processes_launch(daemon->processes, &options, &launch->watch, &err);
+	}
+	arguments_finish(&arguments);
+	if (process == NULL) {
+		build_destroy(build);
+		destroy(launch);
+		request_fail(request, &err);
+		return;
+	}
+	build_begin(build, process);
+	request_on_gone(request, on_gone, launch);
+}
+
+static const char *const env_modes[] = {"overlay", "exact", NULL};
+static const char *const stdios[] = {"pipe", "null", NULL};
+static const char *const later_stdios[] = {"file", "pty", NULL};
+static const char *const daemon_exits[] = {"kill", NULL};
+static const char *const later_daemon_exits[] = {"leave", NULL};
+
+static const struct param params_table[] = {
+	{.name = "argv",
+		.type = PARAM_STRINGS,
+		.required = true,
+		.min = 1,
+		.max = LIMIT_ARGUMENTS,
+		.about = "The program, looked up in the effective PATH, and its arguments."},
+	{.name = "cwd", .type = PARAM_PATH, .about = "The folder to start in; left out: the daemon's."},
+	{.name = "env", .type = PARAM_OBJECT, .about = "Environment variables: strings; null unsets."},
+	{.name = "env_mode",
+		.type = PARAM_ENUM,
+		.choices = env_modes,
+		.fallback = "\"overlay\"",
+		.about = "On top of the daemon's own environment, or nothing else."},
+	{.name = "build_id",
+		.type = PARAM_ID,
+		.about = "The client's name for it; left out: one is made."},
+	{.name = "stdio",
+		.type = PARAM_ENUM,
+		.choices = stdios,
+		.later = later_stdios,
+		.fallback = "\"pipe\"",
+		.about = "Where output goes: ProcessOutput events, or nowhere."},
+	{.name = "hold",
+		.type = PARAM_BOOLEAN,
+		.fallback = "false",
+		.about = "Stop before the first instruction, until ResumeProcess."},
+	{.name = "profile",
+		.type = PARAM_OBJECT,
+		.members = sampling_params + SAMPLING_TARGET_PARAMS,
+		.about = "A StartSamplingProfile that begins with the first instruction; if it is refused "
+				 "nothing runs."},
+	{.name = "gpu",
+		.type = PARAM_BOOLEAN,
+		.is_unsupported = true,
+		.fallback = "false",
+		.about = "Arm the program for StartGpuTrace."},
+	{.name = "on_daemon_exit",
+		.type = PARAM_ENUM,
+		.choices = daemon_exits,
+		.later = later_daemon_exits,
+		.fallback = "\"kill\"",
+		.about = "What becomes of it when the daemon ends."},
+	{.name = "subscribe",
+		.type = PARAM_BOOLEAN,
+		.fallback = "true",
+		.about = "Send this connection the build's events."},
+	{.name = "request_key",
+		.type = PARAM_STRING,
+		.is_unsupported = true,
+		.about = "Makes a repeated request return the first result."},
+	{.name = NULL},
+};
+
+static const char *const events[] = {
+	EVENT_PROCESS_STARTED, EVENT_PROCESS_OUTPUT, EVENT_PROCESS_EXITED, NULL};
+static const char *const errors[] = {"build_exists", "launch_failed", "limit_exceeded",
+	"unsupported", "hz_too_high", "not_permitted", "backend_unavailable", "disk_full", "io",
+	"shutting_down", NULL};
+
+const struct command launch_process_command = {
+	.name = "LaunchProcess",
+	.params = params_table,
+	.run = launch_process,
+	.about = "Starts a program; answers when it runs, or waits when held.",
+	.result = "build_id, pid, capture_id?",
+	.events = events,
+	.errors = errors,
+};
