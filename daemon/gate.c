@@ -118,14 +118,18 @@ static void read_options(struct options *options, char **argv)
 	options->argv = argv + i + 1;
 }
 
-/* Also 32 and 33, which libc keeps for itself and refuses to touch: an ignored signal stays ignored by exec. */
-static void reset_signals(void)
+static void reset_dispositions(int first, int last)
 {
 	/* The kernel's struct sigaction, all zero: SIG_DFL, no flags, no mask. */
 	static const unsigned long defaults[8];
-	for (int signal = 1; signal <= 64; signal++) {
+	for (int signal = first; signal <= last; signal++) {
 		syscall(SYS_rt_sigaction, signal, defaults, NULL, 8);
 	}
+}
+
+static void reset_signals(void)
+{
+	reset_dispositions(1, 64);
 	sigset_t none;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -449,6 +453,8 @@ static void prepare(const struct options *options, pid_t parent)
 {
 	int fd = options->fd;
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	/* libc keeps these two for itself, refuses to touch them, and its posix_spawn has them ignored: exec would keep that. */
+	reset_dispositions(32, 33);
 	if (!options->keep_inherited) {
 		reset_signals();
 		close_others(fd);

@@ -32,7 +32,8 @@ bool files_rename(int folder_fd, const char *from, const char *to, struct error 
 /* As files_replace but without the syncs: whole for everyone who lives, not yet safe from a crash of the machine. */
 bool files_put(int folder_fd, const char *name, const void *bytes, size_t len, struct error *err);
 /* Writes name.tmp (one that was left behind is replaced), syncs, renames to name, syncs the folder. On failure name is as before. */
-bool files_replace(int folder_fd, const char *name, const void *bytes, size_t len, struct error *err);
+bool files_replace(
+	int folder_fd, const char *name, const void *bytes, size_t len, struct error *err);
 /* True when gone or never there. */
 bool files_remove(int folder_fd, const char *name, struct error *err);
 /* Removes a folder with everything in it (no links followed, one file system). */

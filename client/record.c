@@ -1,0 +1,337 @@
+#include "client/record.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client/profctl.h"
+#include "protocol/limits.h"
+#include "protocol/names.h"
+#include "protocol/programs.h"
+
+#define PATH_BYTES 4096
+
+extern char **environ;
+
+/* --- options --- */
+
+static bool parse_whole(const char *text, long long min, long long max, json_int_t *value)
+{
+	char *end = NULL;
+	errno = 0;
+	long long number = strtoll(text, &end, 10);
+	if (errno != 0 || end == text || *end != '\0' || number < min || number > max) {
+		return false;
+	}
+	*value = number;
+	return true;
+}
+
+/* Seconds, whole or with a fraction, as milliseconds. */
+static bool parse_seconds(const char *text, json_int_t *milliseconds)
+{
+	char *end = NULL;
+	double seconds = strtod(text, &end);
+	if (end == text || *end != '\0' || !isfinite(seconds) || seconds * 1000 < 1 ||
+		seconds * 1000 > LIMIT_DURATION_MS) {
+		return false;
+	}
+	*milliseconds = (json_int_t)(seconds * 1000);
+	return true;
+}
+
+/* The folder as an absolute path: the daemon has another current folder. */
+static char *absolute(const char *path)
+{
+	char *full = realpath(path, NULL);
+	if (full == NULL) {
+		fprintf(stderr, "profctl: output folder %s: %s\n", path, strerror(errno));
+	}
+	return full;
+}
+
+static bool take_option(struct record *record, int option, const char *value)
+{
+	switch (option) {
+	case 'F':
+		if (parse_whole(value, 1, LLONG_MAX / 2, &record->hz)) {
+			return true;
+		}
+		fprintf(stderr, "profctl: -F %s: samples a second are a whole number from 1 up\n", value);
+		return false;
+	case 'd':
+		if (parse_seconds(value, &record->duration_ms)) {
+			return true;
+		}
+		fprintf(stderr, "profctl: -d %s: seconds are a number from 0.001 to %d\n", value,
+			LIMIT_DURATION_MS / 1000);
+		return false;
+	case 'o':
+		free(record->output_dir);
+		record->output_dir = absolute(value);
+		return record->output_dir != NULL;
+	case 'k':
+		record->kernel = true;
+		return true;
+	case 'l':
+		record->label = value;
+		return true;
+	case 'q':
+		record->quiet = true;
+		return true;
+	default:
+		return false; /* getopt has told */
+	}
+}
+
+static bool parse(struct record *record, int argc, char **argv)
+{
+	static const struct option options[] = {{"hz", required_argument, NULL, 'F'},
+		{"duration", required_argument, NULL, 'd'}, {"output", required_argument, NULL, 'o'},
+		{"kernel", no_argument, NULL, 'k'}, {"label", required_argument, NULL, 'l'},
+		{"quiet", no_argument, NULL, 'q'}, {NULL, 0, NULL, 0}};
+	for (int option; (option = getopt_long(argc, argv, "+F:d:o:kl:q", options, NULL)) != -1;) {
+		if (!take_option(record, option, optarg)) {
+			return false;
+		}
+	}
+	record->argv = argv + optind;
+	if (optind == argc || argv[optind][0] == '\0') {
+		profctl_usage(&record_command);
+		return false;
+	}
+	return true;
+}
+
+/* --- the program --- */
+
+/* The exit status that a shell would give. */
+static int shell_status(int wait_status)
+{
+	return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+/* Takes the program's exit status, waiting for it if must_wait. Waits for this one child only. */
+static bool reap(struct record *record, bool must_wait)
+{
+	while (!record->is_reaped) {
+		pid_t pid = waitpid(record->gate.pid, &record->wait_status, must_wait ? 0 : WNOHANG);
+		if (pid == record->gate.pid) {
+			record->is_reaped = true;
+		} else if (pid == 0 || errno != EINTR) {
+			break;
+		}
+	}
+	return record->is_reaped;
+}
+
+static bool start_gate(struct record *record, pid_t daemon_pid, struct error *err)
+{
+	char gate_path[PATH_BYTES];
+	if (!programs_find("profd-gate", gate_path, sizeof(gate_path), err)) {
+		return false;
+	}
+	struct gate_options options = {
+		.gate_path = gate_path,
+		.argv = (const char *const *)record->argv,
+		.env = (const char *const *)environ,
+		.keep_inherited = true,
+		.umask_bits = -1,
+		.nofile_soft = -1,
+		.nofile_hard = -1,
+		.profiler_pid = daemon_pid,
+		.stdio = {-1, -1, -1},
+	};
+	if (!gate_start(&record->gate, &options, err)) {
+		return false;
+	}
+	record->pidfd = (int)syscall(SYS_pidfd_open, record->gate.pid, 0);
+	if (record->pidfd < 0) {
+		return error_errno(err, "watch process %d", (int)record->gate.pid);
+	}
+	return gate_wait(&record->gate, false, -1, err) == GATE_IS_READY;
+}
+
+/* 127 or 126 when the gate said so, 125 when it had no chance. Ends the gate. */
+static int not_run(struct record *record, const struct error *err)
+{
+	record_clear_progress(record);
+	profctl_complain(err);
+	gate_close(&record->gate);
+	if (record->gate.pid > 0 && reap(record, true) && WIFEXITED(record->wait_status) &&
+		WEXITSTATUS(record->wait_status) >= GATE_EXIT_NO_GO) {
+		return WEXITSTATUS(record->wait_status);
+	}
+	return GATE_EXIT_NO_GO;
+}
+
+/* --- the capture --- */
+
+static bool start_capture(struct record *record, struct error *err)
+{
+	json_t *params =
+		json_pack("{s:i, s:b}", "pid", (int)record->gate.pid, "kernel", record->kernel);
+	if (record->hz > 0) {
+		json_object_set_new(params, "hz", json_integer(record->hz));
+	}
+	if (record->duration_ms > 0) {
+		json_object_set_new(params, "duration_ms", json_integer(record->duration_ms));
+	}
+	if (record->output_dir != NULL) {
+		json_object_set_new(params, "output_dir", json_string(record->output_dir));
+	}
+	if (record->label != NULL) {
+		json_object_set_new(params, "label", json_string(record->label));
+	}
+	json_t *reply = profclient_call(record->client, "StartSamplingProfile", params, err);
+	const char *id = json_string_value(json_object_get(reply, "capture_id"));
+	if (reply != NULL && id == NULL) {
+		error_set(err, ERROR_INTERNAL, "profd started a capture without naming it");
+	}
+	snprintf(record->capture_id, sizeof(record->capture_id), "%s", id != NULL ? id : "");
+	json_decref(reply);
+	return id != NULL;
+}
+
+static pid_t daemon_pid(struct profclient *client, struct error *err)
+{
+	json_t *hello = profclient_call(client, "Hello",
+		json_pack("{s:s, s:s, s:{s:i, s:i}}", "client", "profctl", "version", PROFD_VERSION,
+			"protocol", "major", NAME_PROTOCOL_MAJOR, "minor", NAME_PROTOCOL_MINOR),
+		err);
+	pid_t pid = (pid_t)json_integer_value(json_object_get(hello, "pid"));
+	json_decref(hello);
+	return pid;
+}
+
+/* Takes one message; true when it is the capture's end. Takes message. */
+static bool take_message(struct record *record, json_t *message)
+{
+	const char *name = profclient_event_name(message);
+	const json_t *params = profclient_event_params(message);
+	const char *id = json_string_value(json_object_get(params, "capture_id"));
+	bool is_ours = id != NULL && strcmp(id, record->capture_id) == 0;
+	if (is_ours && strcmp(name, EVENT_SAMPLING_PROFILE_PROGRESS) == 0) {
+		record_show_progress(record, params);
+	}
+	bool ended = is_ours && (strcmp(name, EVENT_SAMPLING_PROFILE_FINISHED) == 0 ||
+								strcmp(name, EVENT_SAMPLING_PROFILE_FAILED) == 0);
+	if (ended) {
+		record->final = json_incref(message);
+	}
+	json_decref(message);
+	return ended;
+}
+
+static void read_messages(struct record *record)
+{
+	while (record->final == NULL && record->lost.code == ERROR_NONE) {
+		json_t *message = NULL;
+		enum profclient_result result = profclient_next(record->client, 0, &message, &record->lost);
+		if (result == PROFCLIENT_NOTHING || result == PROFCLIENT_FAILED) {
+			return;
+		}
+		take_message(record, message);
+	}
+}
+
+/* Until the program has ended, and the capture too (or it cannot any more). */
+static void follow(struct record *record)
+{
+	for (;;) {
+		read_messages(record);
+		bool capture_open = record->final == NULL && record->lost.code == ERROR_NONE;
+		if (reap(record, false) && !capture_open) {
+			return;
+		}
+		struct pollfd fds[2] = {{.fd = record->is_reaped ? -1 : record->pidfd, .events = POLLIN},
+			{.fd = capture_open ? profclient_fd(record->client) : -1, .events = POLLIN}};
+		poll(fds, 2, -1);
+	}
+}
+
+/* --- signals --- */
+
+/* The terminal sends these to the program too; what they mean is its decision, we stay to tell how it went. */
+static void stay_alive(int number)
+{
+	(void)number;
+}
+
+static void set_signals(void)
+{
+	/* Caught, not ignored: exec gives the program back what we had been started with. */
+	struct sigaction action = {.sa_handler = stay_alive, .sa_flags = SA_RESTART};
+	static const int numbers[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		struct sigaction old;
+		if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL) {
+			sigaction(numbers[i], &action, NULL);
+		}
+	}
+}
+
+/* --- the command --- */
+
+static int run_program(struct record *record)
+{
+	struct error err = {0};
+	pid_t profiler = daemon_pid(record->client, &err);
+	if (profiler <= 0 || !start_gate(record, profiler, &err) || !start_capture(record, &err)) {
+		return not_run(record, &err);
+	}
+	if (!gate_go(&record->gate, &err) || gate_wait(&record->gate, true, -1, &err) != GATE_RUNNING) {
+		json_decref(profclient_call(record->client, "StopCapture",
+			json_pack("{s:s, s:b}", "capture_id", record->capture_id, "discard", 1), NULL));
+		return not_run(record, &err);
+	}
+	gate_close(&record->gate);
+	follow(record);
+	record_clear_progress(record);
+	record_report(record);
+	return shell_status(record->wait_status);
+}
+
+static void finish(struct record *record)
+{
+	gate_close(&record->gate);
+	if (record->pidfd >= 0) {
+		close(record->pidfd);
+	}
+	json_decref(record->final);
+	profclient_close(record->client);
+	free(record->output_dir);
+}
+
+static int run(const struct profctl *profctl, int argc, char **argv)
+{
+	struct record record = {.pidfd = -1, .gate = {.fd = -1}};
+	int status = GATE_EXIT_NO_GO;
+	if (parse(&record, argc, argv)) {
+		/* A line that is drawn over and over would spoil what the program shows on the same terminal. */
+		record.shows_progress = !record.quiet && isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO);
+		set_signals();
+		record.client = profctl_connect(profctl, true);
+		if (record.client != NULL) {
+			status = run_program(&record);
+		}
+	}
+	finish(&record);
+	return status;
+}
+
+const struct profctl_command record_command = {
+	.name = "record",
+	.synopsis = "[-F HZ] [-d SECONDS] [-o FOLDER] [--kernel] [--label TEXT] [--quiet] [--] PROGRAM "
+				"[ARGUMENT …]",
+	.about = "run a program in this terminal and profile it",
+	.run = run,
+};

@@ -1,0 +1,290 @@
+"""profctl as a person meets it: exit statuses, the terminal, and a daemon that is started on the way."""
+import contextlib
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+from harness import main, program, read_folded, skip, wait_until
+
+BURN = "i=0; while [ $i -lt %d ]; do i=$((i+1)); done; "
+
+
+@contextlib.contextmanager
+def home():
+    """A world of its own: socket and data folder below a new folder; daemons that were started in it are ended."""
+    root = tempfile.mkdtemp(prefix="profd-ctl-")
+    env = dict(os.environ, PROFD_SOCKET=os.path.join(root, "run", "profd.sock"), XDG_DATA_HOME=os.path.join(root, "share"))
+    try:
+        yield root, env
+    finally:
+        for pid in daemons(env):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        wait_until(lambda: not daemons(env), 20, "the end of the daemon")
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def daemons(env):
+    """Pids of the daemons that listen on this socket."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            with open("/proc/%s/cmdline" % pid, "rb") as file:
+                words = file.read().split(b"\0")
+            with open("/proc/%s/stat" % pid, "rb") as file:
+                dead = b") Z " in file.read()
+            if os.path.basename(words[0]) == b"profd" and env["PROFD_SOCKET"].encode() in words and not dead:
+                found.append(int(pid))
+    return found
+
+
+def profctl(env, *args, **more):
+    return subprocess.run([program("profctl"), *args], env=env, stdin=more.pop("stdin", subprocess.DEVNULL), capture_output=True,
+                          text=True, errors="replace", timeout=60, **more)
+
+
+def paths_in(text):
+    return re.findall(r"^(/\S+/capture\.\w+)$", text, re.M)
+
+
+def test_record_prints_functions_and_paths_and_exits_as_the_program_did():
+    with home() as (root, env):
+        done = profctl(env, "record", "-F", "999", "sh", "-c", BURN % 200000 + "echo out; echo err >&2; exit 7")
+        assert done.returncode == 7, done
+        assert done.stdout == "out\n", done.stdout
+        assert "err\n" in done.stderr
+        paths = paths_in(done.stderr)
+        assert sorted(os.path.basename(p) for p in paths) == ["capture.folded", "capture.json", "capture.svg"], done.stderr
+        stacks = read_folded([p for p in paths if p.endswith("folded")][0])
+        assert sum(stacks.values()) > 10
+        with open([p for p in paths if p.endswith("json")][0]) as file:
+            facts = json.load(file)
+        assert facts["samples"]["count"] == sum(stacks.values())
+        assert facts["reason"] == "target_exited"
+
+
+def test_exit_statuses_are_those_of_a_shell():
+    with home() as (root, env):
+        script = os.path.join(root, "script")
+        with open(script, "w") as file:
+            file.write("#!/no/such/interpreter\n")
+        os.chmod(script, 0o755)
+        plain = os.path.join(root, "plain")
+        with open(plain, "w") as file:
+            file.write("text\n")
+        cases = [(["no-such-program-anywhere"], 127, "no-such-program-anywhere"), (["/no/such/program"], 127, "/no/such/program"),
+                 ([root], 126, "directory"), ([plain], 126, "plain"), ([script], 127, "/no/such/interpreter"),
+                 (["sh", "-c", "kill -KILL $$"], 128 + 9, None), (["sh", "-c", "kill -TERM $$"], 128 + 15, None),
+                 (["sh", "-c", "exit 255"], 255, None), (["true"], 0, None)]
+        for argv, status, text in cases:
+            done = profctl(env, "record", *argv)
+            if text == "/no/such/interpreter":
+                assert done.returncode in (126, 127), (argv, done)
+            else:
+                assert done.returncode == status, (argv, done)
+            assert text is None or text in done.stderr, (argv, done.stderr)
+        listed = profctl(env, "--json", "captures")
+        running = [r for r in map(json.loads, listed.stdout.splitlines()) if r["state"] not in ("finished", "failed")]
+        assert not running, running
+
+
+def test_125_means_that_nothing_ran():
+    with home() as (root, env):
+        mark = os.path.join(root, "mark")
+        done = profctl(env, "--no-start", "record", "touch", mark)
+        assert done.returncode == 125 and not os.path.exists(mark), done
+        assert "no profd listens" in done.stderr and env["PROFD_SOCKET"] in done.stderr, done.stderr
+        done = profctl(env, "record", "-F", "1000000000", "touch", mark)
+        assert done.returncode == 125 and not os.path.exists(mark), done
+        assert "1000000000" in done.stderr, done.stderr
+        for wrong in (["-F", "0"], ["-F", "-1"], ["-F", "x"], ["-d", "0"], ["-d", "-1"], ["-d", "x"], ["-o", "/no/such/folder"], []):
+            done = profctl(env, "record", *wrong, *(["touch", mark] if wrong else []))
+            assert done.returncode == 125 and not os.path.exists(mark) and done.stderr, (wrong, done)
+
+
+def test_what_the_shell_gave_the_program_reaches_it():
+    with home() as (root, env):
+        command = 'cat; cat <&5; grep SigIgn /proc/self/status; ulimit -n; umask; ps -o pgid= -p $$; ls /proc/self/fd | wc -l'
+        script = "trap '' HUP; umask 027; ulimit -n 777; exec \"$@\" 5<%s" % os.path.join(root, "five")
+        with open(os.path.join(root, "five"), "w") as file:
+            file.write("five\n")
+        plain = subprocess.run(["sh", "-c", script, "sh", "sh", "-c", command], input="in\n", capture_output=True, text=True, env=env)
+        ours = subprocess.run(["sh", "-c", script, "sh", program("profctl"), "record", "--quiet", "sh", "-c", command], input="in\n",
+                              capture_output=True, text=True, env=env)
+        assert ours.stdout == plain.stdout, (ours, plain)
+        assert ours.stderr == "", ours.stderr
+
+
+class Terminal:
+    """A program that leads a session on a terminal of its own."""
+
+    def __init__(self, argv, env):
+        self.pid, self.master = pty.fork()
+        if self.pid == 0:
+            os.execvpe(argv[0], argv, env)
+        self.text = ""
+
+    def wait_text(self, wanted, timeout=30):
+        end = time.monotonic() + timeout
+        while wanted not in self.text:
+            assert time.monotonic() < end, "no %r in %r" % (wanted, self.text)
+            if select.select([self.master], [], [], 0.1)[0]:
+                try:
+                    self.text += os.read(self.master, 4096).decode("utf-8", "replace")
+                except OSError:
+                    break
+        return self.text
+
+    def poll_text(self):
+        while select.select([self.master], [], [], 0)[0]:
+            try:
+                self.text += os.read(self.master, 4096).decode("utf-8", "replace")
+            except OSError:
+                break
+        return self.text
+
+    def type(self, keys):
+        os.write(self.master, keys)
+
+    def wait(self, options=0, timeout=30):
+        end = time.monotonic() + timeout
+        while time.monotonic() < end:
+            if select.select([self.master], [], [], 0.02)[0]:
+                with contextlib.suppress(OSError):
+                    self.text += os.read(self.master, 4096).decode("utf-8", "replace")
+            pid, status = os.waitpid(self.pid, options | os.WNOHANG)
+            if pid:
+                return status
+        raise AssertionError("it did not end: %r" % self.text)
+
+    def close(self):
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self.master)
+
+
+def test_the_terminal_is_the_programs_and_ctrl_c_ends_it_not_the_profile():
+    with home() as (root, env):
+        script = "test -t 0 && test -t 1 && test -t 2 && echo on a terminal; " + BURN % 100000 + "echo go; while :; do :; done"
+        terminal = Terminal([program("profctl"), "record", "sh", "-c", script], env)
+        try:
+            terminal.wait_text("on a terminal")
+            terminal.wait_text("go\r\n")
+            time.sleep(0.2)
+            terminal.type(b"\x03")
+            status = terminal.wait()
+            assert os.WIFEXITED(status) and os.WEXITSTATUS(status) == 128 + signal.SIGINT, (status, terminal.text)
+            terminal.wait_text("capture.json")
+            assert "\033[K" not in terminal.text, "a progress line on the program's own terminal"
+        finally:
+            terminal.close()
+
+
+def test_ctrl_z_stops_both_and_fg_goes_on():
+    with home() as (root, env):
+        # An interactive shell does the job control; what is typed is echoed, so the marks are computed.
+        shell = Terminal(["bash", "--norc", "--noprofile", "-i"], dict(env, PS1="$ ", HISTFILE=""))
+        try:
+            shell.wait_text("$ ")
+            shell.type(b"%s record sh -c 'echo be$((1+1))gin; read line; echo got-$line; exit 5'\n" % program("profctl").encode())
+            shell.wait_text("be2gin")
+            shell.type(b"\x1a")
+            shell.wait_text("Stopped")
+            shell.type(b"fg\n")
+            # Told a third time (typed, stopped, now): the shell reads no line of its own any more.
+            wait_until(lambda: shell.poll_text().count("read line") >= 3, 30, "fg")
+            shell.type(b"hello\n")
+            shell.wait_text("got-hello")
+            shell.type(b"echo status-$?-\n")
+            shell.wait_text("status-5-")
+        finally:
+            shell.close()
+
+
+def test_the_program_runs_on_when_the_daemon_is_killed():
+    with home() as (root, env):
+        mark = os.path.join(root, "mark")
+        process = subprocess.Popen([program("profctl"), "record", "sh", "-c", "sleep 1; touch %s; exit 3" % mark], env=env,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        wait_until(lambda: any("sleep" in line for line in ps_children(process.pid)), 30, "the program")
+        for pid in daemons(env):
+            os.kill(pid, signal.SIGKILL)
+        _, told = process.communicate(timeout=60)
+        assert process.returncode == 3 and os.path.exists(mark), (process.returncode, told)
+        assert "profile was lost" in told, told
+
+
+def ps_children(pid):
+    done = subprocess.run(["ps", "-e", "-o", "ppid=,pid=,args="], capture_output=True, text=True)
+    family, lines = {pid}, []
+    for _ in range(3):
+        for line in done.stdout.splitlines():
+            parent, child, args = line.split(None, 2)
+            if int(parent) in family and int(child) not in family:
+                family.add(int(child))
+                lines.append(args)
+    return lines
+
+
+def test_many_at_once_start_one_daemon_that_keeps_nothing_of_theirs():
+    with home() as (root, env):
+        many = [subprocess.Popen([program("profctl"), "--json", "ps"], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True) for _ in range(8)]
+        for one in many:
+            # The pipes end although the daemon lives on: it holds neither of them.
+            out, err = one.communicate(timeout=60)
+            assert one.returncode == 0, (out, err)
+        assert len(daemons(env)) == 1, daemons(env)
+        pid = daemons(env)[0]
+        assert os.readlink("/proc/%d/cwd" % pid) == "/"
+        assert os.readlink("/proc/%d/fd/0" % pid) == "/dev/null"
+        with open("/proc/%d/stat" % pid) as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        assert int(fields[4]) == 0, "it has a controlling terminal"
+
+
+def test_status_starts_nothing_and_call_prints_results_and_errors():
+    with home() as (root, env):
+        done = profctl(env, "status")
+        assert done.returncode == 3 and "no profd listens" in done.stderr, done
+        assert not daemons(env)
+        done = profctl(env, "call", "Ping")
+        assert done.returncode == 0 and json.loads(done.stdout)["now_unix_us"] > 0, done
+        done = profctl(env, "call", "GetProcess", '{"build_id":"x"}')
+        assert done.returncode == 1 and done.stdout == "" and '"x"' in done.stderr or "x" in done.stderr, done
+        done = profctl(env, "--json", "call", "GetProcess", '{"build_id":"x"}')
+        assert json.loads(done.stdout)["data"]["code"] == "build_not_found", done
+        assert profctl(env, "call", "Ping", "{").returncode == 2
+        assert profctl(env, "call").returncode == 2
+        assert profctl(env, "dance").returncode == 2
+        assert profctl(env, "--colour").returncode == 2
+        done = profctl(env, "status")
+        assert done.returncode == 0 and str(daemons(env)[0]) in done.stdout, done
+
+
+def test_an_ordinary_user_can_record():
+    if os.getuid() != 0:
+        skip("needs root to become another user")
+    with home() as (root, env):
+        os.chown(root, 65534, 65534)
+        for path in (program("profctl"), program("profd-gate")):
+            if subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "test", "-x", path]).returncode != 0:
+                        skip("the build folder is closed to other users: " + path)
+        done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", program("profctl"), "record", "sh", "-c",
+                               BURN % 300000], env=dict(env, HOME=root), capture_output=True, text=True, cwd="/")
+        assert done.returncode == 0 and len(paths_in(done.stderr)) == 3, done
+        with open("/proc/sys/kernel/perf_event_paranoid") as file:
+            if int(file.read()) >= 2:
+                assert "kernel" in done.stderr, done.stderr
+
+
+if __name__ == "__main__":
+    main(globals())
