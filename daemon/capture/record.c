@@ -17,25 +17,44 @@
 #define SHOWN_BYTES   (LIMIT_LINE_BYTES - 2048) /* leaves room for the message around it */
 #define DEPTH         6
 
+/* One more argument, as far as there is room for it. */
+static bool add_argument(struct record *record, const char *text, size_t len, size_t *used)
+{
+	if (*used + len > LIMIT_ARGV_SHOWN_BYTES) {
+		len = text_cut(text, LIMIT_ARGV_SHOWN_BYTES - *used);
+		record->argv_truncated = true;
+	}
+	*used += len;
+	return json_array_append_new(record->argv, text_json(text, len)) == 0;
+}
+
 static bool take_argv(struct record *record, const struct process *process)
 {
 	size_t count, used = 0;
 	const char *const *argv = process_argv(process, &count);
 	record->argv = json_array();
 	for (size_t i = 0; i < count && !record->argv_truncated; i++) {
-		size_t len = strlen(argv[i]);
-		if (used + len > LIMIT_ARGV_SHOWN_BYTES) {
-			len = text_cut(argv[i], LIMIT_ARGV_SHOWN_BYTES - used);
-			record->argv_truncated = true;
-		}
-		used += len + 1;
-		if (json_array_append_new(record->argv, text_json(argv[i], len)) != 0) {
+		if (!add_argument(record, argv[i], strlen(argv[i]), &used)) {
 			return false;
 		}
-		record->argv_truncated =
-			record->argv_truncated || (used >= LIMIT_ARGV_SHOWN_BYTES && i + 1 < count);
 	}
 	return record->argv != NULL;
+}
+
+bool record_set_target(struct record *record, const char *arguments, size_t len, const char *cwd)
+{
+	size_t used = 0;
+	record->argv = json_array();
+	record->cwd = strdup(cwd);
+	bool ok = record->argv != NULL && record->cwd != NULL;
+	while (ok && len > 0 && !record->argv_truncated) {
+		size_t length = strnlen(arguments, len);
+		ok = add_argument(record, arguments, length, &used);
+		length += length < len ? 1 : 0;
+		arguments += length;
+		len -= length;
+	}
+	return ok;
 }
 
 static size_t json_bytes(const json_t *value)

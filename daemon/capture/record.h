@@ -44,6 +44,9 @@ bool record_init(struct record *record, const struct process *process, pid_t pid
 	const json_t *options);
 void record_finish(struct record *record);
 
+/* What a bare pid runs: its arguments, each with its NUL, and its current folder; borrowed. False when memory is out. */
+bool record_set_target(struct record *record, const char *arguments, size_t len, const char *cwd);
+
 void record_set_exit(struct record *record, const struct process *process);
 /* hint may be NULL or "". At most LIMIT_EVENT_LIST are kept. */
 void record_warn(struct record *record, const char *code, const char *message, const char *hint);

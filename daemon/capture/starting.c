@@ -1,3 +1,4 @@
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,9 +119,8 @@ static bool check_pid(pid_t pid, struct error *err)
 	}
 	if (!target_is_gate(pid)) {
 		error_set(err, ERROR_UNSUPPORTED,
-			"process %d does not wait behind profd-gate; sampling of other running processes is "
-			"not "
-			"built yet",
+			"process %d does not wait behind profd-gate; other running processes cannot be sampled "
+			"yet",
 			(int)pid);
 		return error_hint(err, "launch the program with LaunchProcess, or behind profd-gate");
 	}
@@ -196,6 +196,27 @@ static bool start_sampler(
 			&capture->record, effective->warning_code, effective->warning, effective->warning_hint);
 	}
 	return true;
+}
+
+/* The gate's arguments end with the target's, behind the first "--" (protocol/gate.h). */
+static bool describe_gated(struct capture *capture, struct error *err)
+{
+	char text[2 * LIMIT_ARGV_SHOWN_BYTES], cwd[PATH_MAX];
+	size_t len, start = 0;
+	pid_t pid = capture->record.pid;
+	if (!target_arguments(pid, text, sizeof(text), &len, err) || !target_cwd(pid, cwd, err)) {
+		return false;
+	}
+	bool is_behind = false;
+	while (start < len && !is_behind) {
+		size_t length = strnlen(text + start, len - start);
+		is_behind = length == 2 && memcmp(text + start, "--", 2) == 0;
+		start += length + 1;
+	}
+	start = start < len ? start : len;
+	return record_set_target(&capture->record, text + start, len - start, cwd) ||
+		   error_set(
+			   err, ERROR_LIMIT_EXCEEDED, "no memory for the arguments of process %d", (int)pid);
 }
 
 static void init_handles(struct capture *capture)
@@ -330,7 +351,8 @@ struct capture *captures_start(
 	if (capture == NULL) {
 		return NULL;
 	}
-	if (!make_folder(capture, options, err) || !open_journal(capture, options, err) ||
+	if ((options->process == NULL && !describe_gated(capture, err)) ||
+		!make_folder(capture, options, err) || !open_journal(capture, options, err) ||
 		!create_pipeline(capture, options, hz, err) || !start_sampler(capture, options, hz, err)) {
 		goto fail;
 	}

@@ -12,7 +12,8 @@
 #include "protocol/peer.h"
 #include "server/queue.h"
 
-#define READ_BYTES ((size_t)16 * 1024)
+#define READ_BYTES  ((size_t)16 * 1024)
+#define CLIENTS_MAX ((size_t)4 * LIMIT_CLIENTS) /* with those that have vanished unnoticed */
 
 struct client {
 	struct clients *clients; /* borrowed */
@@ -430,13 +431,32 @@ static struct client *create(struct clients *clients)
 	return client;
 }
 
+/* Those that vanished and are not read to their end yet take nobody's place: many can between two turns of the loop. */
+static size_t count_present(const struct clients *clients)
+{
+	size_t present = 0;
+	for (const struct client *client = clients->first; client != NULL; client = client->next) {
+		if (client->is_open && !client->closing) {
+			struct pollfd now = {.fd = descriptor(client)};
+			present += poll(&now, 1, 0) <= 0 || (now.revents & (POLLHUP | POLLERR)) == 0;
+		}
+	}
+	return present;
+}
+
+static bool is_full(const struct clients *clients)
+{
+	return clients->open >= CLIENTS_MAX ||
+		   (clients->open >= LIMIT_CLIENTS && count_present(clients) >= LIMIT_CLIENTS);
+}
+
 static bool is_let_in(struct client *client, struct error *err)
 {
 	if (!peer_read(descriptor(client), &client->peer, err) ||
 		!peer_is_trusted(&client->peer, err)) {
 		return false;
 	}
-	if (client->clients->open >= LIMIT_CLIENTS) {
+	if (is_full(client->clients)) {
 		error_set(err, ERROR_LIMIT_EXCEEDED, "%d clients are connected already", LIMIT_CLIENTS);
 		error_detail(err, "clients");
 		return error_hint(err, "close another connection first");

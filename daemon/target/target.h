@@ -29,7 +29,15 @@ bool target_threads(pid_t pid, pid_t **tids, size_t *count, struct error *err);
 bool target_thread_name(pid_t pid, pid_t tid, char name[16], struct error *err);
 pid_t target_parent(pid_t pid);
 
-/* True when the process runs the program at gate_path and waits (a profd-gate that has not been told "go"). */
+/*
+ * The arguments (proc_pid_cmdline(5)), each with its NUL, as they are now: text of the target's choice. At most max_bytes
+ * are read; *len is how many there were. False: err.
+ */
+bool target_arguments(pid_t pid, char *text, size_t max_bytes, size_t *len, struct error *err);
+/* The current folder into path[PATH_MAX]. */
+bool target_cwd(pid_t pid, char *path, struct error *err);
+
+/* True when the process is a profd-gate (that has not been told "go" yet). */
 bool target_is_gate(pid_t pid);
 
 /* False with not_permitted when the process is another user's; process_not_found. */

@@ -191,6 +191,40 @@ pid_t target_parent(pid_t pid)
 	return behind && sscanf(behind, ") %*c %d", &parent) == 1 ? (pid_t)parent : 0;
 }
 
+bool target_arguments(pid_t pid, char *text, size_t max_bytes, size_t *len, struct error *err)
+{
+	char path[PROC_PATH_BYTES];
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return proc_failed(err, pid, "the arguments");
+	}
+	size_t used = 0;
+	ssize_t count = 1;
+	while (used < max_bytes && count > 0) {
+		count = read(fd, text + used, max_bytes - used);
+		used += count > 0 ? (size_t)count : 0;
+	}
+	bool ok = count >= 0 || proc_failed(err, pid, "the arguments");
+	close(fd);
+	if (ok) {
+		*len = used;
+	}
+	return ok;
+}
+
+bool target_cwd(pid_t pid, char *path, struct error *err)
+{
+	char link[PROC_PATH_BYTES];
+	snprintf(link, sizeof(link), "/proc/%d/cwd", (int)pid);
+	ssize_t len = readlink(link, path, PATH_MAX - 1);
+	if (len < 0) {
+		return proc_failed(err, pid, "the current folder");
+	}
+	path[len] = '\0';
+	return true;
+}
+
 /*
  * By its name, not by its file: profctl may come from another installation than the daemon, and a new build replaces
  * the file. Whoever calls another program so fools only himself.

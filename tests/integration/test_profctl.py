@@ -68,6 +68,8 @@ def test_record_prints_functions_and_paths_and_exits_as_the_program_did():
             facts = json.load(file)
         assert facts["samples"]["count"] == sum(stacks.values())
         assert facts["reason"] == "target_exited"
+        assert facts["target"]["argv"] == ["sh", "-c", BURN % 200000 + "echo out; echo err >&2; exit 7"], facts["target"]
+        assert facts["target"]["cwd"] == os.getcwd(), facts["target"]
 
 
 def test_exit_statuses_are_those_of_a_shell():
