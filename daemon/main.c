@@ -234,6 +234,7 @@ static int run(struct program *program)
 	uv_run(&program->loop, UV_RUN_DEFAULT);
 	if (program->shutdown.left_something) {
 		/* Their threads and handles still use what would be freed; the journals are made whole by the next start. */
+		captures_abandon(daemon->captures);
 		_exit(EXIT_SUCCESS);
 	}
 	shutdown_finish(&program->shutdown);

@@ -3,6 +3,7 @@
  * 3 and sends every file through it (profile/analysis.h); it opens none, because what it parses was chosen by the program that was
  * profiled. It ends with its channel.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -130,6 +131,7 @@ int main(int argc, char **argv)
 			ANALYSIS_FD);
 		return 2;
 	}
+	signal(SIGXFSZ, SIG_IGN); /* a file over RLIMIT_FSIZE is an error like a full disk */
 	int status = serve(&analyzer);
 
 	job_destroy(analyzer.job);

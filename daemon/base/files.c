@@ -85,6 +85,11 @@ static void explain_open(const char *path, int reason, struct error *err)
 	} else if (reason == ENOTDIR) {
 		error_errno_as(err, ERROR_BAD_PARAMS, ENOTDIR, "%s is not a folder", path);
 		error_hint(err, "give the path of a folder");
+	} else if (reason == ENAMETOOLONG) {
+		error_errno_as(err, ERROR_BAD_PARAMS, ENAMETOOLONG, "cannot open the folder %s", path);
+		error_hint(err, "choose a shorter path");
+	} else if (reason == EACCES) {
+		error_hint(err, "check the permissions of it and of the folders above it");
 	}
 }
 
@@ -130,6 +135,26 @@ int files_open_folder(const char *path, bool must_be_private, struct error *err)
 	return fd;
 }
 
+/* One folder on the way. What is there already is looked at by the open at the end, or by the next step. */
+static bool make_step(const char *path, bool is_last, struct error *err)
+{
+	struct stat status;
+	if (mkdir(path, 0700) == 0 || errno == EEXIST) {
+		return true;
+	}
+	int reason = errno;
+	/* Above a folder that is there, nothing needs to be made, although the kernel may say first that we may not. */
+	if ((reason == EROFS || reason == EACCES) && (!is_last || lstat(path, &status) == 0)) {
+		return true;
+	}
+	errno = reason;
+	error_errno(err, "cannot make the folder %s", path);
+	if (reason != ENOSPC && reason != EDQUOT) {
+		error_hint(err, "choose another folder, or make it first, so that it is yours");
+	}
+	return false;
+}
+
 int files_open_or_make_folder(const char *path, struct error *err)
 {
 	char part[PATH_MAX];
@@ -145,9 +170,7 @@ int files_open_or_make_folder(const char *path, struct error *err)
 		}
 		memcpy(part, path, i);
 		part[i] = '\0';
-		/* Whatever is in the way is told by the open at the end, or by the next step. */
-		if (mkdir(part, 0700) != 0 && errno != EEXIST && errno != EROFS && errno != EACCES) {
-			error_errno(err, "cannot make the folder %s", part);
+		if (!make_step(part, i == len, err)) {
 			return -1;
 		}
 	}

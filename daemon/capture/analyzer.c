@@ -487,6 +487,13 @@ void analyzer_feed(struct analyzer *analyzer, const struct analyzer_input *input
 	}
 }
 
+void analyzer_kill(const struct analyzer *analyzer)
+{
+	if (!analyzer->is_reaped) {
+		kill(analyzer->pid, SIGKILL);
+	}
+}
+
 void analyzer_close(
 	struct analyzer *analyzer, bool kill_now, void (*closed)(void *context), void *context)
 {

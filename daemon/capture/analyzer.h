@@ -52,6 +52,8 @@ struct analyzer_input {
 /* Starts the process, so that it is ready when there is something to read. Errors: io, limit_exceeded, not_permitted. */
 struct analyzer *analyzer_start(const struct analyzer_options *options, struct error *err);
 void analyzer_feed(struct analyzer *analyzer, const struct analyzer_input *input);
+/* Now, and nothing else of it: before an exit. */
+void analyzer_kill(const struct analyzer *analyzer);
 /*
  * Takes the analyzer: no callback comes any more, the process is reaped in the background (killed at once, or when it has not
  * ended after 2 s) and closed is called when nothing of it is left. closed may be NULL.

@@ -31,6 +31,15 @@ void captures_destroy(struct captures *captures)
 	}
 }
 
+void captures_abandon(struct captures *captures)
+{
+	for (struct capture *capture = captures->first; capture != NULL; capture = capture->next) {
+		if (capture->analyzer != NULL) {
+			analyzer_kill(capture->analyzer);
+		}
+	}
+}
+
 size_t captures_running(const struct captures *captures)
 {
 	return captures->count;

@@ -55,6 +55,8 @@ struct capture_options {
 struct captures *captures_create(const struct captures_options *options, struct error *err);
 /* None may be running. NULL is fine. */
 void captures_destroy(struct captures *captures);
+/* Before an exit that waits for nothing: no analyzer outlives it. The captures are left to the next start. */
+void captures_abandon(struct captures *captures);
 
 /*
  * Arms events on a held process, or begins on a running one; returns when they are armed. SamplingProfileStarted comes when

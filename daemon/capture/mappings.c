@@ -66,6 +66,13 @@ bool mappings_put(struct mappings *mappings, const struct mappings_range *range)
 	return is_changed || mappings->is_incomplete;
 }
 
+bool mappings_has(const struct mappings *mappings, uint64_t address)
+{
+	size_t i = find(mappings, address);
+	return mappings->is_incomplete ||
+		   (i < mappings->ranges.len && mappings->ranges.items[i].start <= address);
+}
+
 void mappings_clear(struct mappings *mappings)
 {
 	mappings->ranges.len = 0;

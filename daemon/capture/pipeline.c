@@ -310,6 +310,24 @@ static void append_stack(
 	count(&pipeline->counters.stacks, 1);
 }
 
+/*
+ * Where code keeps something else in the frame pointer, the kernel follows whatever is there. A return address points
+ * behind a call, so it lies in code: from the first that does not, all is invented. Not when mappings may have been lost.
+ */
+static void cut_invented(const struct pipeline *pipeline, struct stacks_key *key)
+{
+	if (atomic_load_explicit(&pipeline->counters.lost, memory_order_relaxed) > 0) {
+		return;
+	}
+	for (size_t i = 1; i < key->user_count; i++) {
+		if (!mappings_has(&pipeline->mappings, key->user_frames[i] - 1)) {
+			key->user_count = i;
+			key->end = JOURNAL_STACK_BROKEN;
+			return;
+		}
+	}
+}
+
 /* 0 when there is nothing to say. */
 static uint32_t stack_of(struct pipeline *pipeline, const struct sampler_sample *sample)
 {
@@ -330,6 +348,7 @@ static uint32_t stack_of(struct pipeline *pipeline, const struct sampler_sample 
 	}
 	uint32_t id = stacks_id(pipeline->stacks, &key, &frames);
 	if (frames) {
+		cut_invented(pipeline, &key);
 		append_stack(pipeline, id, &key, frames);
 	}
 	return id;

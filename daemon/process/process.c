@@ -1,9 +1,11 @@
 #include "process/process.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "process/output.h"
@@ -205,7 +207,10 @@ static bool copy_cwd(struct process *process, const char *cwd, struct error *err
 	if (cwd != NULL && cwd[0] != '/') {
 		return error_set(err, ERROR_BAD_PARAMS, "cwd must be an absolute path, not %s", cwd);
 	}
-	process->cwd = strdup(cwd != NULL ? cwd : "");
+	process->cwd = cwd != NULL ? strdup(cwd) : getcwd(NULL, 0);
+	if (process->cwd == NULL && errno != ENOMEM) {
+		process->cwd = strdup(""); /* the daemon's own is gone or out of reach */
+	}
 	return process->cwd != NULL || error_set(err, ERROR_LIMIT_EXCEEDED, "no memory for cwd");
 }
 

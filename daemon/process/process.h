@@ -124,7 +124,8 @@ const json_t *process_build_id(const struct process *process); /* as first given
 const char *process_key(const struct process *process);        /* the build_id as a string */
 pid_t process_pid(const struct process *process);
 uint64_t process_started_unix_us(const struct process *process);
-const char *process_cwd(const struct process *process); /* "" when the daemon's */
+const char *process_cwd(
+	const struct process *process); /* as given, or the daemon's; "" when that is not known */
 const char *const *process_argv(const struct process *process, size_t *count);
 const struct process_exit *process_exit(const struct process *process); /* NULL while it lives */
 

@@ -52,7 +52,7 @@
 
 /* One packet as it arrived. Zero-initialise. */
 struct analysis_message {
-	json_t *body; /* an object with a string "type"; owned */
+	json_t *body;              /* an object with a string "type"; owned */
 	int files[ANALYSIS_FILES]; /* owned, close-on-exec; -1 once taken */
 	size_t file_count;
 };
@@ -73,11 +73,12 @@ bool analysis_channel(int pair[2], struct error *err);
  * Sends body (borrowed) with file_count descriptors (borrowed, duplicated by the kernel). On a non-blocking end a full channel
  * is limit_exceeded with detail "eagain": nothing was sent, try again when writable. io with detail "epipe" when the peer is gone.
  */
-bool analysis_send(int fd, const json_t *body, const int *files, size_t file_count, struct error *err);
+bool analysis_send(
+	int fd, const json_t *body, const int *files, size_t file_count, struct error *err);
 
 enum analysis_result {
 	ANALYSIS_MESSAGE,
-	ANALYSIS_AGAIN, /* nothing there now (non-blocking end) */
+	ANALYSIS_AGAIN,  /* nothing there now (non-blocking end) */
 	ANALYSIS_CLOSED, /* the peer is gone */
 	ANALYSIS_BROKEN, /* err: not an object, no type, too large, too many descriptors (all closed) */
 };

@@ -31,7 +31,8 @@ struct journal_writer *journal_writer_create(int fd, uint64_t max_bytes, struct 
 bool journal_writer_destroy(struct journal_writer *writer, bool sync, struct error *err);
 
 /* Appending thread only. begin_segment is the first call; record is its SEGMENT. */
-void journal_writer_begin_segment(struct journal_writer *writer, const struct journal_record *record);
+void journal_writer_begin_segment(
+	struct journal_writer *writer, const struct journal_record *record);
 void journal_writer_append(struct journal_writer *writer, const struct journal_record *record);
 /* Hands the current chunk to the disk if it is not empty: call at least every second. */
 void journal_writer_flush(struct journal_writer *writer);

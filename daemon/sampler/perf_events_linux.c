@@ -130,6 +130,26 @@ static bool relax(struct perf_event_attr *attr, int failure)
 	return false;
 }
 
+/* An event of the process, or, when its first thread has ended before the others, of any thread that lives. */
+static int open_trial(const struct perf_event_attr *attr, pid_t pid)
+{
+	pid_t *tids = NULL;
+	size_t count = 0;
+	int fd = open_event(attr, pid, -1);
+	if (fd >= 0 || errno != ESRCH) {
+		return fd;
+	}
+	target_threads(pid, &tids, &count, NULL);
+	errno = ESRCH;
+	for (size_t i = 0; i < count && fd < 0 && errno == ESRCH; i++) {
+		fd = open_event(attr, tids[i], -1);
+	}
+	int failure = errno;
+	free(tids);
+	errno = failure;
+	return fd;
+}
+
 bool perf_events_settle(
 	struct perf_events *events, const struct sampler_config *config, struct error *err)
 {
@@ -139,7 +159,7 @@ bool perf_events_settle(
 	struct perf_event_attr attr = wish(config);
 	int fd;
 	attr.disabled = 1; /* a trial */
-	while ((fd = open_event(&attr, config->pid, -1)) < 0) {
+	while ((fd = open_trial(&attr, config->pid)) < 0) {
 		int failure = errno;
 		if (!relax(&attr, failure)) {
 			return perf_events_error(failure, config->pid, err);

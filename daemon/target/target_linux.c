@@ -91,21 +91,22 @@ static bool parse_mapping(char *line, struct target_mapping *mapping)
 	return true;
 }
 
-bool target_mappings(pid_t pid, bool (*each)(void *context, const struct target_mapping *mapping),
-	void *context, struct error *err)
+/* Calls each for the lines of one maps file. -1: errno; otherwise how many lines there were. */
+static long read_maps(const char *name,
+	bool (*each)(void *context, const struct target_mapping *mapping), void *context)
 {
-	char name[PROC_PATH_BYTES];
-	snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
 	FILE *file = fopen(name, "re");
 	if (!file) {
-		return proc_failed(err, pid, "the mappings");
+		return -1;
 	}
 	char *line = NULL;
 	size_t capacity = 0;
+	long lines = 0;
 	bool go_on = true;
 	errno = 0;
 	while (go_on && getline(&line, &capacity, file) > 0) {
 		struct target_mapping mapping;
+		lines++;
 		if (parse_mapping(line, &mapping)) {
 			go_on = each(context, &mapping);
 		}
@@ -115,7 +116,27 @@ bool target_mappings(pid_t pid, bool (*each)(void *context, const struct target_
 	free(line);
 	fclose(file);
 	errno = failure;
-	return failure == 0 || proc_failed(err, pid, "the mappings");
+	return failure == 0 ? lines : -1;
+}
+
+bool target_mappings(pid_t pid, bool (*each)(void *context, const struct target_mapping *mapping),
+	void *context, struct error *err)
+{
+	char name[PROC_PATH_BYTES];
+	snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
+	long lines = read_maps(name, each, context);
+	pid_t *tids = NULL;
+	size_t count = 0;
+	/* A process whose first thread has ended before the others shows none there, but its living threads do. */
+	if (lines == 0 && target_threads(pid, &tids, &count, NULL)) {
+		for (size_t i = 0; i < count && lines == 0; i++) {
+			snprintf(name, sizeof(name), "/proc/%d/task/%d/maps", (int)pid, (int)tids[i]);
+			lines = read_maps(name, each, context);
+			lines = lines < 0 ? 0 : lines;
+		}
+		free(tids);
+	}
+	return lines >= 0 || proc_failed(err, pid, "the mappings");
 }
 
 bool target_threads(pid_t pid, pid_t **tids, size_t *count, struct error *err)

@@ -1,4 +1,7 @@
-/* A thread "before" computes from the start; on SIGUSR1 another, "after", is born. Both go on until SIGTERM ends the program. */
+/*
+ * A thread "before" computes from the start; on SIGUSR1 another, "after", is born. Both go on until SIGTERM ends the program.
+ * With an argument the first thread ends at once, as some programs do, and only "before" is left.
+ */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,7 +33,7 @@ static void *run_after(void *unused)
 	return unused;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	pthread_t thread;
 	sigset_t signals;
@@ -42,6 +45,10 @@ int main(void)
 	pthread_create(&thread, NULL, run_before, NULL);
 	puts("up");
 	fflush(stdout);
+	(void)argv;
+	if (argc > 1) {
+		pthread_exit(NULL);
+	}
 	sigwait(&signals, &number);
 	pthread_create(&thread, NULL, run_after, NULL);
 	pthread_join(thread, NULL);

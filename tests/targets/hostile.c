@@ -21,7 +21,8 @@ static void *run(void *name)
 
 int main(void)
 {
-	static char names[][16] = {"a;b <&\"'>", "two\nlines", "\xff\xfe\xc0\xaf bytes", "]]>\x1b[31m\x01", " 12 34 "};
+	static char names[][16] = {
+		"a;b <&\"'>", "two\nlines", "\xff\xfe\xc0\xaf bytes", "]]>\x1b[31m\x01", " 12 34 "};
 	const size_t count = sizeof(names) / sizeof(names[0]);
 	pthread_t threads[sizeof(names) / sizeof(names[0])];
 

@@ -4,8 +4,7 @@
  */
 #include "burn.h"
 
-namespace shop
-{
+namespace shop {
 
 template <typename Type, int Count> struct shelf {
 	NOINLINE void fill() const
@@ -39,15 +38,17 @@ template <typename... Types> NOINLINE void variadic(Types...)
 
 inline NOINLINE void in_lambda()
 {
-	auto lambda = [](int) __attribute__((noinline)) { burn_ms(60); };
+	auto lambda = [](int) __attribute__((noinline))
+	{
+		burn_ms(60);
+	};
 
 	lambda(1);
 }
 
 } // namespace shop
 
-namespace
-{
+namespace {
 
 NOINLINE void hidden(unsigned long)
 {

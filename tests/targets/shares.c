@@ -68,8 +68,9 @@ int main(int argc, char **argv)
 		heavy_ns += workers[i].heavy_ns;
 		light_ns += workers[i].light_ns;
 	}
-	printf("{\"heavy_ns\": %llu, \"light_ns\": %llu, \"cpu_ns\": %llu}\n", (unsigned long long)heavy_ns,
-		(unsigned long long)light_ns, (unsigned long long)clock_ns(CLOCK_PROCESS_CPUTIME_ID));
+	printf("{\"heavy_ns\": %llu, \"light_ns\": %llu, \"cpu_ns\": %llu}\n",
+		(unsigned long long)heavy_ns, (unsigned long long)light_ns,
+		(unsigned long long)clock_ns(CLOCK_PROCESS_CPUTIME_ID));
 	fflush(stdout);
 	usleep((useconds_t)(argc > 3 ? atoi(argv[3]) : 0) * 1000);
 	return 0;

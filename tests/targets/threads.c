@@ -18,10 +18,10 @@ struct worker {
 	pthread_t thread;
 };
 
-#define WORK(number)                                 \
-	static NOINLINE void work_##number(unsigned ms) \
-	{                                                \
-		burn_ms(ms);                                 \
+#define WORK(number)                                                                               \
+	static NOINLINE void work_##number(unsigned ms)                                                \
+	{                                                                                              \
+		burn_ms(ms);                                                                               \
 	}
 
 WORK(0)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -59,12 +60,13 @@ static const char reader[] =
 	"up = []\n"
 	"for frame in frames:\n"
 	"    del up[frame[0]:]; assert len(up) == frame[0]\n"
-	"    for outer in up: outer[1] += frame[2]\n"
-	"    up.append(frame)\n"
+	"    frame.append(up[-1] if up else None); up.append(frame)\n"
+	"for frame in reversed(frames):\n"
+	"    if frame[4]: frame[4][1] += frame[1]\n"
 	"assert len(frames) == doc['frames']\n"
 	"print('file', len(raw)); print('head', doc['cut'], doc['all'], doc['frames'])\n"
 	"print('title', word(doc['title'])); print('subtitle', word(doc['subtitle']))\n"
-	"for depth, total, self, symbol in frames:\n"
+	"for depth, total, self, symbol, _ in frames:\n"
 	"    kind, shade, image = symbols[symbol]; assert shade < 32\n"
 	"    print('data', depth, total, self, kind, word(doc['images'][image]), "
 	"word(doc['names'][symbol]))\n"
@@ -152,10 +154,6 @@ static void read_facts(struct fixture *fixture)
 {
 	char folder[] = "/tmp/test_svg.XXXXXX";
 	char svg[64], script[64], command[256];
-	if (system("python3 -c 'import xml.parsers.expat' >/dev/null 2>&1") != 0) {
-		print_message("# python3 is missing: nothing here can parse the picture\n");
-		skip();
-	}
 	assert_non_null(mkdtemp(folder));
 	snprintf(svg, sizeof(svg), "%s/picture.svg", folder);
 	snprintf(script, sizeof(script), "%s/reader.py", folder);
@@ -172,6 +170,10 @@ static void read_facts(struct fixture *fixture)
 	unlink(svg);
 	unlink(script);
 	rmdir(folder);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
+		print_message("# python3 is missing: nothing here can parse the picture\n");
+		skip();
+	}
 	assert_int_equal(status, 0);
 }
 

@@ -9,7 +9,7 @@
 
 /*
  * capture.folded: "thread;outermost;…;innermost count", the strict subset that every reader of the format takes alike
- * (docs/formats.md): one stack a line, lines sorted by their bytes, valid UTF-8 without control characters, ";" in a
+ * (docs/protocol.md, chapter 6): one stack a line, lines sorted by their bytes, valid UTF-8 without control characters, ";" in a
  * name is ":", counts are samples of exactly this leaf, lines below 64 KiB (the middle frames of a longer one become "[... N frames elided]"; names are cut at
  * 8 KiB). Frames of the kernel end in "_[k]". A name that ends in a number of its own gets a "_" behind it, which some readers would take
  * for a second count.
