@@ -69,7 +69,7 @@ bool mappings_put(struct mappings *mappings, const struct mappings_range *range)
 bool mappings_has(const struct mappings *mappings, uint64_t address)
 {
 	size_t i = find(mappings, address);
-	return mappings->is_incomplete ||
+	return mappings->is_incomplete || mappings->ranges.len == 0 ||
 		   (i < mappings->ranges.len && mappings->ranges.items[i].start <= address);
 }
 

@@ -24,7 +24,7 @@ struct mappings {
 
 /* True when addresses in it may have meant something else so far. */
 bool mappings_put(struct mappings *mappings, const struct mappings_range *range);
-/* Is code known to be there? True too when not all mappings are known. */
+/* Is code known to be there? True too when not all mappings are known, or none. */
 bool mappings_has(const struct mappings *mappings, uint64_t address);
 /* An exec. */
 void mappings_clear(struct mappings *mappings);

@@ -323,6 +323,24 @@ static void puts_the_kernel_before_the_user_when_it_is_wanted(void **state)
 		"4 sample 100 stack 0 metric 1 weight 0\n");
 }
 
+static void cuts_a_stack_where_its_return_addresses_leave_the_code(void **state)
+{
+	struct desk *desk = *state;
+	thread(*state, 1, 100, "main");
+	map_at(*state, 2, 0x1000, 0x1000, 0, "/no/such/a.so");
+	SAMPLE(*state, 3, 0x10, 0x1800,
+		0x2000); /* the leaf may be anywhere; a call can be the last of the code */
+	SAMPLE(*state, 4, 0x1010, 0x1800, 0x2001, 0x1900);
+	SAMPLE(*state, 5, 0x1010, 0x1800, 0x2001, 0x1900);
+	desk->sink.loss(desk->pipeline, 6, SAMPLER_LOSS_RING, 1, 0);
+	SAMPLE(*state, 7, 0x1010, 0x3000); /* its mapping may be what was lost */
+	const char *said = read_back(*state);
+	assert_non_null(strstr(said, "stack 1 of 100 end 1: 0/10 0/1800 0/2000\n"));
+	assert_non_null(strstr(said, "stack 2 of 100 end 4: 0/1010 0/1800\n4 sample"));
+	assert_non_null(strstr(said, "5 sample 100 stack 2 "));
+	assert_non_null(strstr(said, "stack 3 of 100 end 1: 0/1010 0/3000\n"));
+}
+
 static void tells_a_cut_stack_from_a_whole_one(void **state)
 {
 	thread(*state, 1, 100, "main");
@@ -549,6 +567,7 @@ int main(void)
 		CASE(leaves_the_kernel_out_when_it_is_not_wanted),
 		cmocka_unit_test_setup_teardown(
 			puts_the_kernel_before_the_user_when_it_is_wanted, setup_with_kernel, teardown),
+		CASE(cuts_a_stack_where_its_return_addresses_leave_the_code),
 		CASE(tells_a_cut_stack_from_a_whole_one),
 		CASE(knows_every_sampled_thread),
 		CASE(defines_stacks_anew_when_code_was_replaced),
