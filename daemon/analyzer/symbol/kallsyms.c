@@ -70,10 +70,13 @@ static bool add_line(struct kallsyms *kallsyms, const char *line, const char *en
 
 static bool add_lines(struct kallsyms *kallsyms)
 {
+	if (kallsyms->text.len == 0) {
+		return true;
+	}
 	const char *at = (const char *)kallsyms->text.data;
 	const char *end = at + kallsyms->text.len;
 
-	kallsyms->is_hidden = kallsyms->text.len > 0;
+	kallsyms->is_hidden = true;
 	while (at < end) {
 		const char *line_end = memchr(at, '\n', (size_t)(end - at));
 
