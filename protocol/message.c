@@ -50,8 +50,11 @@ json_t *message_parse(const char *text, size_t len, struct error *err)
 		if (quote != NULL) {
 			*quote = '\0';
 		}
-		error_set(err, ERROR_PARSE, "not a JSON object: %s at byte %d of %zu", broken.text,
-			broken.position, len);
+		/* jansson names its own option for it. */
+		bool is_nul = json_error_code(&broken) == json_error_null_character ||
+					  json_error_code(&broken) == json_error_null_byte_in_key;
+		error_set(err, ERROR_PARSE, "not a JSON object: %s at byte %d of %zu",
+			is_nul ? "\\u0000 is not allowed in a string" : broken.text, broken.position, len);
 	}
 	return value;
 }

@@ -391,6 +391,9 @@ static bool make_artifact_folder(
 		folder->fd = files_make_folder(folder->parent_fd, folder->id, err);
 		if (folder->fd < 0) {
 			error_wrap(err, "output_dir %s", output_dir);
+			if (err != NULL && err->code != ERROR_DISK_FULL) {
+				error_hint(err, "choose another folder, one that can be written");
+			}
 		}
 	}
 	return folder->fd >= 0;
