@@ -3,40 +3,41 @@
 
 /* Every size that comes from outside is bounded by a number here. Those of the wire are told by Hello. */
 
-#define LIMIT_REQUEST_BYTES       (1024 * 1024) /* one request line, without its line end */
-#define LIMIT_SKIPPED_BYTES       (8 * 1024 * 1024) /* of one over-long line, then the connection is closed */
-#define LIMIT_LINE_BYTES          (60 * 1024) /* one line that the daemon sends */
-#define LIMIT_JSON_DEPTH          32
-#define LIMIT_CLIENTS             64
-#define LIMIT_REQUESTS_IN_FLIGHT  64 /* per client */
-#define LIMIT_BUILDS              64 /* alive at once */
-#define LIMIT_EXITED_BUILDS       256 /* remembered */
-#define LIMIT_EXITED_BUILD_MS     (60 * 60 * 1000)
-#define LIMIT_RUNNING_CAPTURES    16
-#define LIMIT_INTEGER             9007199254740992 /* 2^53: beyond it JavaScript is not exact */
+#define LIMIT_REQUEST_BYTES (1024 * 1024) /* one request line, without its line end */
+#define LIMIT_SKIPPED_BYTES                                                                        \
+	(8 * 1024 * 1024) /* of one over-long line, then the connection is closed */
+#define LIMIT_LINE_BYTES         (60 * 1024) /* one line that the daemon sends */
+#define LIMIT_JSON_DEPTH         32
+#define LIMIT_CLIENTS            64
+#define LIMIT_REQUESTS_IN_FLIGHT 64  /* per client */
+#define LIMIT_BUILDS             64  /* alive at once */
+#define LIMIT_EXITED_BUILDS      256 /* remembered */
+#define LIMIT_EXITED_BUILD_MS    (60 * 60 * 1000)
+#define LIMIT_RUNNING_CAPTURES   16
+#define LIMIT_INTEGER            9007199254740992 /* 2^53: beyond it JavaScript is not exact */
 
-#define LIMIT_ID_BYTES            128 /* build_id, request ids, request_key */
-#define LIMIT_LABEL_BYTES         256
-#define LIMIT_ARGV_SHOWN_BYTES    4096 /* of argv in a record */
-#define LIMIT_ARGUMENTS           16384
-#define LIMIT_ENVIRONMENT         16384 /* variables */
-#define LIMIT_OUTPUT_EVENT_BYTES  8192 /* program output in one event */
-#define LIMIT_EVENT_LIST          20 /* entries of a list in an event */
+#define LIMIT_ID_BYTES           128 /* build_id, request ids, request_key */
+#define LIMIT_LABEL_BYTES        256
+#define LIMIT_ARGV_SHOWN_BYTES   4096 /* of argv in a record */
+#define LIMIT_ARGUMENTS          16384
+#define LIMIT_ENVIRONMENT        16384 /* variables */
+#define LIMIT_OUTPUT_EVENT_BYTES 8192  /* program output in one event */
+#define LIMIT_EVENT_LIST         20    /* entries of a list in an event */
 
 /* The queue of one client. */
-#define LIMIT_QUEUE_EVENT_BYTES   (1024 * 1024) /* above it output events are dropped */
-#define LIMIT_QUEUE_HARD_BYTES    (4 * 1024 * 1024) /* above it the client is disconnected */
-#define LIMIT_STALL_MS            30000 /* no progress for so long with a full queue: disconnected */
+#define LIMIT_QUEUE_EVENT_BYTES (1024 * 1024)     /* above it output events are dropped */
+#define LIMIT_QUEUE_HARD_BYTES  (4 * 1024 * 1024) /* above it the client is disconnected */
+#define LIMIT_STALL_MS          30000 /* no progress for so long with a full queue: disconnected */
 
 /* Captures. */
 #define LIMIT_HZ_DEFAULT          999
 #define LIMIT_DURATION_MS         604800000 /* a week */
 #define LIMIT_PROGRESS_MS_DEFAULT 250
 #define LIMIT_GRACE_MS_DEFAULT    5000
-#define LIMIT_STACK_FRAMES        127 /* the kernel's perf_event_max_stack by default */
-#define LIMIT_IMAGES              65536 /* files with code, per capture */
-#define LIMIT_PROCESSES           65536 /* per capture */
-#define LIMIT_NAME_BYTES          (64 * 1024) /* a symbol's demangled name */
+#define LIMIT_STACK_FRAMES        127           /* the kernel's perf_event_max_stack by default */
+#define LIMIT_IMAGES              65536         /* files with code, per capture */
+#define LIMIT_PROCESSES           65536         /* per capture */
+#define LIMIT_NAME_BYTES          (64 * 1024)   /* a symbol's demangled name */
 #define LIMIT_CHUNK_BYTES         (1024 * 1024) /* a journal chunk's payload */
 
 #endif

@@ -3,9 +3,9 @@
 
 /* Names of the wire that more than one program spells. Methods are in the daemon's command table. */
 
-#define NAME_SERVER                     "profd"
-#define NAME_PROTOCOL_MAJOR             1
-#define NAME_PROTOCOL_MINOR             0
+#define NAME_SERVER         "profd"
+#define NAME_PROTOCOL_MAJOR 1
+#define NAME_PROTOCOL_MINOR 0
 
 #define EVENT_PROCESS_STARTED           "ProcessStarted"
 #define EVENT_PROCESS_OUTPUT            "ProcessOutput"
@@ -18,13 +18,13 @@
 #define EVENT_DAEMON_STOPPING           "DaemonStopping"
 
 /* Files of a capture's folder. */
-#define ARTIFACT_JOURNAL                "capture.journal"
-#define ARTIFACT_SYMBOLS                "capture.symbols"
-#define ARTIFACT_FOLDED                 "capture.folded"
-#define ARTIFACT_SVG                    "capture.svg"
-#define ARTIFACT_JSON                   "capture.json"
+#define ARTIFACT_JOURNAL "capture.journal"
+#define ARTIFACT_SYMBOLS "capture.symbols"
+#define ARTIFACT_FOLDED  "capture.folded"
+#define ARTIFACT_SVG     "capture.svg"
+#define ARTIFACT_JSON    "capture.json"
 
 /* Environment variables. Private ones are taken out of a target's environment. */
-#define ENV_SOCKET                      "PROFD_SOCKET"
+#define ENV_SOCKET "PROFD_SOCKET"
 
 #endif

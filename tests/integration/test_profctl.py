@@ -193,16 +193,20 @@ def test_the_terminal_is_the_programs_and_ctrl_c_ends_it_not_the_profile():
 def test_ctrl_z_stops_both_and_fg_goes_on():
     with home() as (root, env):
         # An interactive shell does the job control; what is typed is echoed, so the marks are computed.
-        shell = Terminal(["bash", "--norc", "--noprofile", "-i"], dict(env, PS1="$ ", HISTFILE=""))
+        script = os.path.join(root, "job")
+        with open(script, "w") as file:
+            file.write("echo begin; read line; echo got-$line; exit 5\n")
+        # Short, so that the line is not broken by the terminal's width.
+        shell = Terminal(["bash", "--norc", "--noprofile", "-i"], dict(env, PS1="$ ", HISTFILE="", P=program("profctl"), J=script))
         try:
             shell.wait_text("$ ")
-            shell.type(b"%s record sh -c 'echo be$((1+1))gin; read line; echo got-$line; exit 5'\n" % program("profctl").encode())
-            shell.wait_text("be2gin")
+            shell.type(b"$P record sh $J\n")
+            shell.wait_text("begin\r\n")
             shell.type(b"\x1a")
             shell.wait_text("Stopped")
             shell.type(b"fg\n")
             # Told a third time (typed, stopped, now): the shell reads no line of its own any more.
-            wait_until(lambda: shell.poll_text().count("read line") >= 3, 30, "fg")
+            wait_until(lambda: shell.poll_text().count("record sh $J") >= 3, 30, "fg")
             shell.type(b"hello\n")
             shell.wait_text("got-hello")
             shell.type(b"echo status-$?-\n")
@@ -216,7 +220,7 @@ def test_the_program_runs_on_when_the_daemon_is_killed():
         mark = os.path.join(root, "mark")
         process = subprocess.Popen([program("profctl"), "record", "sh", "-c", "sleep 1; touch %s; exit 3" % mark], env=env,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        wait_until(lambda: any("sleep" in line for line in ps_children(process.pid)), 30, "the program")
+        wait_until(lambda: "sleep 1" in [line.strip() for line in ps_children(process.pid)], 30, "the program")
         for pid in daemons(env):
             os.kill(pid, signal.SIGKILL)
         _, told = process.communicate(timeout=60)

@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,8 +56,12 @@ static void sees_every_thread_whenever_it_was_born(void **state)
 	stage_sample("threads", seen, &truth, &effective);
 	for (int i = 0; i < STAGE_THREADS; i++) {
 		struct seen_thread *thread = seen_find(seen, truth.tids[i]);
+		/* The kernel swaps the events of siblings at a switch, so which of them a tick meets is chance: 4 standard
+		 * deviations. Their sum is not. */
+		uint64_t deviation =
+			(uint64_t)sqrt((double)truth.thread_cpu_ns[i] / (double)effective.period_ns);
 		stage_near(thread->samples * effective.period_ns, truth.thread_cpu_ns[i], 0.05,
-			3 * effective.period_ns);
+			(4 * deviation + 3) * effective.period_ns);
 		assert_string_equal(thread->name, "late worker");
 	}
 	stage_near(seen->samples * effective.period_ns, truth.cpu_ns, 0.05, 5 * effective.period_ns);
