@@ -24,7 +24,7 @@
 #include "target/target.h"
 
 #define SETTLE_NS      1000000 /* records of the last millisecond wait for those of other processors */
-#define DRAIN_MS       100
+#define DRAIN_MS       250
 #define DRAIN_LEAST_MS 5
 #define ENDED_MS       1000
 #define ATTACH_ROUNDS  64
@@ -243,11 +243,11 @@ static bool open_events(struct sampler *sampler, struct error *err)
 	return sampler->events.fds.len > 0 || perf_events_error(failure, sampler->config.pid, err);
 }
 
-/* Half a ring of the deepest stacks; the kernel wakes us at half a ring too. */
+/* A ring of the deepest stacks at most: the kernel wakes us at half a ring, and a wake-up costs more than a hundred samples. */
 static int drain_interval(const struct sampler *sampler)
 {
 	uint64_t record_bytes = 64 + 8 * (uint64_t)sampler->records.max_depth;
-	uint64_t ms = sampler->buffers.smallest_bytes / 2 * 1000 / (record_bytes * sampler->config.hz);
+	uint64_t ms = sampler->buffers.smallest_bytes * 1000 / (record_bytes * sampler->config.hz);
 	if (sampler->config.drain_ms > 0) {
 		return sampler->config.drain_ms > DRAIN_MS ? DRAIN_MS : (int)sampler->config.drain_ms;
 	}

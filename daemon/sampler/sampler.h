@@ -63,7 +63,7 @@ struct sampler_sink {
 	/* Must not allocate, format or lock for a stack that it knows. */
 	void (*sample)(void *context, const struct sampler_sample *sample);
 	void (*loss)(void *context, uint64_t time_ns, enum sampler_loss cause, uint64_t count, int cpu);
-	/* After each round of draining, at least every 100 ms while anything runs and every second at most: flush what waits. */
+	/* After each round of draining, at least every 250 ms while anything runs and every second at most: flush what waits. */
 	void (*drained)(void *context, uint64_t now_ns);
 	/* Once, after the last record: the CPU time that the kernel counted for what was sampled, while it was sampled. */
 	void (*cpu_time)(void *context, uint64_t time_ns, pid_t pid, uint64_t total_ns);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "analyzer/model/input.h"
+#include "protocol/limits.h"
 #include "support/recorded.h"
 
 enum { TEXT_CPU = 1, TEXT_MAIN, TEXT_WORKER, TEXT_A, TEXT_B, TEXT_PROGRAM };
@@ -313,6 +314,38 @@ static void leaves_out_what_contradicts_itself(void **state)
 	assert_int_equal(model->threads.items[1].pid, 0);
 }
 
+static void punch(struct fixture *fixture, uint64_t start, uint64_t length)
+{
+	recorded_add(&fixture->journal, &(struct journal_record){.type = JOURNAL_UNMAPPING,
+										.unmapping = {1800, 10, start, length}});
+	if (fixture->journal.payload.len > LIMIT_CHUNK_BYTES / 2) {
+		recorded_seal(&fixture->journal);
+	}
+}
+
+/* Each hole makes two mappings of one, in a few bytes of the file. */
+static void bounds_the_mappings_that_holes_make(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct recorded_frame frames[] = {{0x100, NATIVE}, {0x10001, NATIVE}};
+
+	recorded_map(&fixture->journal, 10, 0, 1ull << 40, 0, 1);
+	for (uint64_t i = 1; i < MODEL_PROCESS_MAPPINGS; i++) {
+		punch(fixture, i << 16, 16);
+	}
+	for (uint64_t i = 0; i < 3; i++) {
+		punch(fixture, (MODEL_PROCESS_MAPPINGS + i) << 16, 16);
+	}
+	punch(fixture, 0, 1 << 16); /* takes one away */
+	recorded_stack(&fixture->journal, 1, 10, 0, frames, 2);
+	struct model *model = load(fixture);
+
+	assert_int_equal(model->contradictions, 3);
+	assert_false(model->is_damaged);
+	assert_int_equal(frame(model, 1, 0)->image, MODEL_NONE);
+	assert_int_equal(frame(model, 1, 1)->image, MODEL_NONE);
+}
+
 static void reads_no_further_than_any_cut(void **state)
 {
 	struct fixture *fixture = *state;
@@ -372,6 +405,7 @@ int main(void)
 		CASE(keeps_what_stands_before_a_bad_chunk),
 		CASE(forgets_the_ids_of_one_segment_in_the_next),
 		CASE(leaves_out_what_contradicts_itself),
+		CASE(bounds_the_mappings_that_holes_make),
 		CASE(reads_no_further_than_any_cut),
 		cmocka_unit_test(reads_a_file_that_says_it_is_empty),
 	};

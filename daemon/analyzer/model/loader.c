@@ -319,6 +319,13 @@ static bool load_image(struct loader *loader, const struct journal_record *recor
 		   map_put(&loader->images, image.id, index);
 }
 
+/* For one mapping more. */
+static bool has_room(const struct loader *loader, const struct space *space)
+{
+	return space->mappings.len < MODEL_PROCESS_MAPPINGS &&
+		   loader->mapping_count < MODEL_MAX_MAPPINGS;
+}
+
 static bool load_mapping(struct loader *loader, const struct journal_record *record)
 {
 	const struct journal_mapping *mapping = &record->mapping;
@@ -331,8 +338,7 @@ static bool load_mapping(struct loader *loader, const struct journal_record *rec
 		.image = image == NULL ? MODEL_NONE : (uint32_t)*image,
 	};
 
-	if (space == NULL || space->mappings.len >= MODEL_PROCESS_MAPPINGS ||
-		loader->mapping_count >= MODEL_MAX_MAPPINGS) {
+	if (space == NULL || !has_room(loader, space)) {
 		return contradict(loader);
 	}
 	loader->mapping_count -= space->mappings.len;
@@ -342,16 +348,25 @@ static bool load_mapping(struct loader *loader, const struct journal_record *rec
 	return done;
 }
 
+/* A hole within one mapping leaves two. */
+static bool is_split(const struct space *space, uint64_t start, uint64_t end)
+{
+	const struct space_mapping *mapping = space_find(space, start);
+
+	return mapping != NULL && mapping->start < start && mapping->end > end;
+}
+
 static bool load_unmapping(struct loader *loader, const struct journal_record *record)
 {
 	const struct journal_unmapping *unmapping = &record->unmapping;
 	struct space *space = space_of(loader, unmapping->pid);
+	uint64_t end = end_of(unmapping->start, unmapping->length);
 
-	if (space == NULL) {
+	if (space == NULL || (!has_room(loader, space) && is_split(space, unmapping->start, end))) {
 		return contradict(loader);
 	}
 	loader->mapping_count -= space->mappings.len;
-	bool done = space_unmap(space, unmapping->start, end_of(unmapping->start, unmapping->length));
+	bool done = space_unmap(space, unmapping->start, end);
 
 	loader->mapping_count += space->mappings.len;
 	return done;
