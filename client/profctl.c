@@ -37,14 +37,14 @@ static void help(FILE *out)
 	fprintf(out, "\nprofctl record ./program profiles a program; profctl(1) has the rest.\n");
 }
 
-static int run(const struct profctl *profctl, int argc, char **argv)
+static int run(const struct profctl *profctl, const char *name, int argc, char **argv)
 {
 	for (size_t i = 0; commands[i] != NULL; i++) {
-		if (strcmp(commands[i]->name, argv[0]) == 0) {
+		if (strcmp(commands[i]->name, name) == 0) {
 			return commands[i]->run(profctl, argc, argv);
 		}
 	}
-	fprintf(stderr, "profctl: there is no command '%s'; profctl --help lists them\n", argv[0]);
+	fprintf(stderr, "profctl: there is no command '%s'; profctl --help lists them\n", name);
 	return EXIT_USAGE;
 }
 
@@ -80,6 +80,10 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	int first = optind;
+	char name[64]; /* what getopt says comes from here */
+	snprintf(name, sizeof(name), "profctl %.40s", argv[first]);
+	const char *command = argv[first];
+	argv[first] = name;
 	optind = 0; /* the command parses its own options from the beginning (glibc) */
-	return run(&profctl, argc - first, argv + first);
+	return run(&profctl, command, argc - first, argv + first);
 }

@@ -86,6 +86,10 @@ static void report_finished(const json_t *params)
 	const json_t *summary = json_object_get(params, "summary");
 	fprintf(stderr, "profctl: %.0f samples in %.2f s, %" JSON_INTEGER_FORMAT " lost\n", samples,
 		(double)integer_of(summary, "duration_ms") / 1000.0, integer_of(params, "lost"));
+	const char *reason = string_of(params, "reason");
+	if (strcmp(reason, "target_exited") != 0 && strcmp(reason, "duration") != 0) {
+		fprintf(stderr, "profctl: the sampling was ended by: %s\n", reason);
+	}
 	if (samples > 0) {
 		report_top(summary, samples);
 	}

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "capture/recording.h"
 #include "protocol/names.h"
+#include "target/target.h"
 
 /* A full disk and the journal's limit are noticed so soon, however rarely progress is told. */
 #define TICK_MS 250
@@ -143,8 +144,11 @@ static void tick(uv_timer_t *timer)
 		capture_take_counters(capture);
 		capture_publish_progress(capture, -1);
 	}
+	struct error err = {0};
 	if (journal_writer_failed(capture->writer)) {
 		ending_begin(capture, "disk_full");
+	} else if (!target_is_ours(capture->record.pid, &err) && err.code == ERROR_NOT_PERMITTED) {
+		ending_begin(capture, "target_privileged");
 	} else if (journal_writer_is_full(capture->writer)) {
 		ending_begin(capture, "limit");
 	}

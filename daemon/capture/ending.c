@@ -83,6 +83,15 @@ static void explain_no_samples(const struct capture *capture, struct error *err)
 	const struct record *record = &capture->record;
 	uint64_t cpu_ns = capture->cpu_time_ns, period_ns = record->effective.period_ns;
 	bool has_exited = strcmp(record->reason, "target_exited") == 0;
+	if (strcmp(record->reason, "target_privileged") == 0) {
+		error_set(err, ERROR_TARGET_PRIVILEGED,
+			"process %d runs a program with other rights than ours (set-user-id, or not readable), "
+			"the "
+			"kernel does not let it be sampled",
+			(int)record->pid);
+		error_hint(err, "run profd as root, or profile a copy of the program that you own");
+		return;
+	}
 	const char *what = has_exited ? "the target ended after" : "the target used";
 	if (capture->started_ns == 0 && cpu_ns == 0) {
 		error_set(err, ERROR_NO_SAMPLES, "the target %s",

@@ -37,6 +37,7 @@ struct pipeline {
 	struct map threads; /* tid → string id of its name; those that live */
 	uint64_t flushed_ns;
 	uint64_t cpu_time_ns;
+	uint64_t children; /* processes that it forked; they are not sampled */
 	uint8_t kinds[FRAMES_MAX];
 };
 
@@ -162,6 +163,7 @@ static void take_process(void *context, const struct sampler_process *process)
 {
 	struct pipeline *pipeline = context;
 	if (process->pid != pipeline->pid) {
+		pipeline->children += process->is_fork && process->parent_pid == pipeline->pid;
 		return;
 	}
 	if (process->is_exec) {
@@ -468,29 +470,37 @@ const struct pipeline_counters *pipeline_counters(const struct pipeline *pipelin
 	return &pipeline->counters;
 }
 
-static void note_images(struct pipeline *pipeline)
+static void append_note(struct pipeline *pipeline, const char *code, const char *text)
+{
+	append(pipeline,
+		&(struct journal_record){
+			.type = JOURNAL_NOTE,
+			.note = {.code = string_id(pipeline, code), .text = string_id(pipeline, text)},
+		});
+}
+
+static void append_notes(struct pipeline *pipeline)
 {
 	char text[128];
 	size_t missing = images_not_opened(pipeline->images);
-	if (missing == 0) {
-		return;
+	if (missing > 0) {
+		snprintf(text, sizeof(text),
+			"%zu of the program's files were not opened for want of descriptors: they have no "
+			"names",
+			missing);
+		append_note(pipeline, "images_not_opened", text);
 	}
-	snprintf(text, sizeof(text),
-		"%zu of the program's files were not opened for want of descriptors: they have no names",
-		missing);
-	append(pipeline, &(struct journal_record){
-						 .type = JOURNAL_NOTE,
-						 .note =
-							 {
-								 .code = string_id(pipeline, "images_not_opened"),
-								 .text = string_id(pipeline, text),
-							 },
-					 });
+	if (pipeline->children > 0) {
+		snprintf(text, sizeof(text),
+			"the program started %" PRIu64 " child processes, what they did is not in this profile",
+			pipeline->children);
+		append_note(pipeline, "children_not_sampled", text);
+	}
 }
 
 void pipeline_end(struct pipeline *pipeline, const char *reason, uint64_t time_ns)
 {
-	note_images(pipeline);
+	append_notes(pipeline);
 	append(pipeline,
 		&(struct journal_record){
 			.type = JOURNAL_END,

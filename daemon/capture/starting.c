@@ -19,6 +19,18 @@ static void announce_later(uv_timer_t *timer)
 	capture_announce(timer->data);
 }
 
+/* Its program runs: right after the exec is the moment to see whether it may be sampled at all. */
+static void begins(struct capture *capture)
+{
+	capture_begin_sampling(capture);
+	capture_announce(capture);
+	if (target_is_hidden(capture->record.pid)) {
+		ending_begin(capture, "target_privileged");
+	} else {
+		capture_keep(capture);
+	}
+}
+
 /* The build's. */
 
 static void process_runs(void *context, struct process *process)
@@ -26,9 +38,7 @@ static void process_runs(void *context, struct process *process)
 	struct capture *capture = context;
 	(void)process;
 	if (capture->phase == CAPTURE_ARMED) {
-		capture_begin_sampling(capture);
-		capture_announce(capture);
-		capture_keep(capture);
+		begins(capture);
 	}
 }
 
@@ -75,10 +85,9 @@ static void look_at_gate(uv_timer_t *timer)
 	struct capture *capture = timer->data;
 	const struct pipeline_counters *counters = pipeline_counters(capture->pipeline);
 	bool has_samples = atomic_load_explicit(&counters->samples, memory_order_relaxed) > 0;
-	if (has_samples || has_left_gate(capture->record.pid)) {
-		capture_begin_sampling(capture);
-		capture_announce(capture);
-		capture_keep(capture);
+	pid_t pid = capture->record.pid;
+	if (has_samples || has_left_gate(pid) || (!target_is_gate(pid) && target_is_hidden(pid))) {
+		begins(capture);
 	} else if (clock_monotonic_ns() - capture->armed_ns > UINT64_C(1000000000)) {
 		uv_timer_start(timer, look_at_gate, GATE_SLOW_MS, GATE_SLOW_MS);
 	}

@@ -40,6 +40,11 @@ bool target_cwd(pid_t pid, char *path, struct error *err);
 /* True when the process is a profd-gate (that has not been told "go" yet). */
 bool target_is_gate(pid_t pid);
 
+/*
+ * Did it become a program whose data are kept from us: set-user-id, or not readable? Then the kernel has removed our events
+ * (credentials(7), PR_SET_DUMPABLE of prctl(2)). A process may also hide itself, so ask right after an exec. Never of root.
+ */
+bool target_is_hidden(pid_t pid);
 /* False with not_permitted when the process is another user's; process_not_found. */
 bool target_is_ours(pid_t pid, struct error *err);
 

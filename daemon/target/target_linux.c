@@ -267,6 +267,30 @@ bool target_is_gate(pid_t pid)
 	return strcmp(slash != NULL ? slash + 1 : path, "profd-gate") == 0;
 }
 
+/* It has no memory any more when it is ending. */
+static bool has_memory(pid_t pid)
+{
+	char path[PROC_PATH_BYTES], text[1024];
+	unsigned long long bytes = 0;
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	const char *behind = read_start(path, text, sizeof(text)) > 0 ? strrchr(text, ')') : NULL;
+	/* From the state, field 3, to the size of the memory, field 23 (proc_pid_stat(5)). */
+	const char *format =
+		") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
+		"%*u %llu";
+	return behind != NULL && sscanf(behind, format, &bytes) == 1 && bytes > 0;
+}
+
+bool target_is_hidden(pid_t pid)
+{
+	char path[PROC_PATH_BYTES];
+	struct stat status;
+	/* The owner of these files is root when the process may not be dumped (proc(5)), and when it is ending. */
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	return geteuid() != 0 && stat(path, &status) == 0 && status.st_uid != geteuid() &&
+		   has_memory(pid);
+}
+
 bool target_is_ours(pid_t pid, struct error *err)
 {
 	char path[PROC_PATH_BYTES], text[4096];

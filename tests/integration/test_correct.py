@@ -274,6 +274,40 @@ def test_an_ordinary_user_gets_a_profile_of_user_space():
 # Threads and stacks
 
 
+def test_a_program_with_other_rights_is_told_as_privileged():
+    with Daemon(user=ordinary_user()) as daemon:
+        client = daemon.connect()
+        for name, mode in (("set_user_id", 0o4755), ("unreadable", 0o111)):
+            path = os.path.join(daemon.root, name)
+            shutil.copy(target("steady"), path)
+            os.chmod(path, mode)
+            launched = client.call("LaunchProcess", argv=[path, "300"], profile={})
+            method, params = capture_end(client, launched["capture_id"])
+            assert method == "SamplingProfileFailed" and params["error"]["data"]["code"] == "target_privileged", (name, params)
+            assert str(launched["pid"]) in params["error"]["message"], params
+            exited = client.wait_event("ProcessExited", build_id=launched["build_id"])
+            assert exited["exit_code"] == 0 and exited["user_us"] > 200000, exited
+        # What is over at once is no more than that, and what becomes another later keeps what was gathered.
+        for _ in range(5):
+            launched = client.call("LaunchProcess", argv=["true"], profile={})
+            _, params = capture_end(client, launched["capture_id"])
+            assert "target_privileged" not in json.dumps(params), params
+        script = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; exec %s 800" % os.path.join(daemon.root, "set_user_id")
+        profile = record(client, ["sh", "-c", script])
+        assert profile.params["reason"] == "target_privileged" and profile.count > 10, profile.params
+
+
+def test_what_a_profile_lacks_is_told():
+    with Daemon() as daemon:
+        client = daemon.connect()
+        profile = record(client, ["sh", "-c", "true & true & wait; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"])
+        warnings = {warning["code"]: warning["message"] for warning in profile.params["warnings"]}
+        assert " 2 child processes" in warnings["children_not_sampled"], warnings
+        profile = record(client, [target("recursion")], max_depth=10)
+        warnings = {warning["code"]: warning["message"] for warning in profile.params["warnings"]}
+        assert "depth limit" in warnings["stacks_cut"] and "children_not_sampled" not in warnings, warnings
+
+
 def test_every_thread_has_its_name_and_functions_whenever_it_was_born():
     with Daemon() as daemon:
         client = daemon.connect()

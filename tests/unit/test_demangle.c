@@ -91,6 +91,20 @@ static void gives_up_on_a_name_that_explodes(void **state)
 	free(text);
 }
 
+/* The lifetimes of a binder are counted one by one where nothing is printed: millions, and with more digits more than time has. */
+static void gives_up_on_a_binder_of_countless_lifetimes(void **state)
+{
+	(void)state;
+	assert_name("_RMIC1aFG_EuEu", "<()>");
+	assert_name("_RMIC1aFG3_EuEu", "<()>");
+	assert_name("_RMIC1aFGzzzzzzzzzz_EuEu", "_RMIC1aFGzzzzzzzzzz_EuEu");
+	assert_name("_RMIC1aDGzzzzzzzzzz_EL_Eu", "_RMIC1aDGzzzzzzzzzz_EL_Eu");
+	/* the same, reached by a reference into an identifier */
+	assert_name("_RINvC20MIC1aFGzzzzzzzz_EuEu1bB5_E", "_RINvC20MIC1aFGzzzzzzzz_EuEu1bB5_E");
+	assert_name("_RNvC3CFG4main", "CFG::main");
+	assert_name("_RNvC7CFGNode4main", "CFGNode::main");
+}
+
 static void keeps_names_that_are_too_long_to_read(void **state)
 {
 	static const size_t sizes[] = {
@@ -241,6 +255,7 @@ int main(void)
 		cmocka_unit_test(keeps_names_that_are_not_mangled),
 		cmocka_unit_test(cuts_versions_and_keeps_the_parts_that_a_compiler_split_off),
 		cmocka_unit_test(gives_up_on_a_name_that_explodes),
+		cmocka_unit_test(gives_up_on_a_binder_of_countless_lifetimes),
 		cmocka_unit_test(keeps_names_that_are_too_long_to_read),
 		cmocka_unit_test(survives_every_cut_and_every_changed_byte),
 		cmocka_unit_test(agrees_with_cxxfilt_on_a_real_library),

@@ -123,9 +123,27 @@ static bool warn_unnamed(json_t *array, const struct attribution *attribution)
 			? 0
 			: (uint64_t)((double)attribution->unnamed * 100.0 / (double)attribution->frames);
 
-	snprintf(text, sizeof(text), "%" PRIu64 " %% of the frames have no function name", percent);
-	return percent < 20 || warn(array, json_string("unsymbolized"), json_string(text),
+	snprintf(text, sizeof(text),
+		"%" PRIu64 " %% of the frames are in files without symbols for them", percent);
+	return percent < 50 || warn(array, json_string("unsymbolized"), json_string(text),
 							   "\"images\" in capture.json says for each file what would help");
+}
+
+/* A picture whose stacks do not begin where the program does is easily misread. */
+static bool warn_cut(json_t *array, const struct attribution *attribution)
+{
+	char text[128];
+	uint64_t cut = attribution->ends[JOURNAL_STACK_DEPTH];
+	uint64_t percent = attribution->samples == 0
+						   ? 0
+						   : (uint64_t)((double)cut * 100.0 / (double)attribution->samples);
+
+	snprintf(text, sizeof(text),
+		"%" PRIu64 " %% of the stacks reached the depth limit and lack their outermost frames",
+		percent);
+	return percent < 1 ||
+		   warn(array, json_string("stacks_cut"), json_string(text),
+			   "raise max_depth, or kernel.perf_event_max_stack when that is the limit");
 }
 
 json_t *summary_warnings(const struct model *model, const struct symbols *symbols,
@@ -134,8 +152,8 @@ json_t *summary_warnings(const struct model *model, const struct symbols *symbol
 	json_t *array = json_array();
 
 	if (array == NULL || !warn_damage(array, model, strings) || !warn_kernel(array, symbols) ||
-		!warn_changed(array, model, symbols) || !warn_unnamed(array, attribution) ||
-		!warn_notes(array, model, strings)) {
+		!warn_changed(array, model, symbols) || !warn_cut(array, attribution) ||
+		!warn_unnamed(array, attribution) || !warn_notes(array, model, strings)) {
 		json_decref(array);
 		return NULL;
 	}

@@ -8,7 +8,8 @@
 
 #include "protocol/limits.h"
 
-#define FLAGS (DMGL_PARAMS | DMGL_ANSI)
+#define FLAGS         (DMGL_PARAMS | DMGL_ANSI)
+#define MAX_LIFETIMES 256 /* of one name; people write one or two */
 
 struct output {
 	struct buffer *out;
@@ -61,11 +62,41 @@ static bool starts_with(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+/*
+ * libiberty counts the lifetimes of a Rust binder (behind F or D: "G", a number to the base 62, "_") one by one, also where it prints
+ * nothing and so cannot be stopped: "_RMIC1aFGzzzzzzzz_EuEu" would take years. Whether it is a binder, or letters of an identifier,
+ * cannot be told without reading all of the name, and any part of it can be referred to: a few harmless names ("…7CFGNode…_") stay
+ * as the linker knows them.
+ */
+static bool has_few_lifetimes(const char *mangled)
+{
+	static const char base_62[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	size_t count = 0;
+
+	for (const char *at = strchr(mangled, 'G'); at != NULL; at = strchr(at + 1, 'G')) {
+		if (at == mangled || (at[-1] != 'F' && at[-1] != 'D')) {
+			continue;
+		}
+		size_t digits = strspn(at + 1, base_62);
+
+		if (at[1 + digits] != '_') {
+			at += digits; /* no number ends there */
+			continue;
+		}
+		/* "G_" is one, "G0_" two; numbers of more digits begin with 62 */
+		count += digits == 0 ? 1 : (size_t)(strchr(base_62, at[1]) - base_62) + 2;
+		if (digits > 1 || count > MAX_LIFETIMES) {
+			return false;
+		}
+	}
+	return true;
+}
+
 /* Older Rust names are also C++ names: Rust is asked first. */
 static bool run_any(const char *mangled, struct buffer *out)
 {
 	if (starts_with(mangled, "_R")) {
-		return run(rust_demangle_callback, mangled, out);
+		return has_few_lifetimes(mangled) && run(rust_demangle_callback, mangled, out);
 	}
 	if (starts_with(mangled, "_Z")) {
 		return run(rust_demangle_callback, mangled, out) ||
