@@ -1,7 +1,7 @@
 /*
- * The reader of /proc/PID/maps. Its numbers are the kernel's, but a name is whoever's: the kernel itself writes the line, of a mapping
- * in this process whose file is called as the fuzzer wants. It is looked for at an address below all others, so that only
- * the first line is read.
+ * The reader of /proc/PID/maps. Its numbers are the kernel's, but a name is whoever's: the kernel itself writes the
+ * line, of a mapping in this process whose file is called as the fuzzer wants. It is at an address below all others,
+ * so that only the first line is read.
  */
 
 #include <stddef.h>

@@ -19,6 +19,7 @@
 #include "analyzer/model/model.h"
 #include "analyzer/symbol/symbol.h"
 #include "analyzer/tree/attribution.h"
+#include "profile/analysis.h"
 #include "profile/journal.h"
 #include "protocol/limits.h"
 
@@ -146,14 +147,16 @@ static void write_json(const struct json_input *input)
 	buffer_finish(&out);
 }
 
-/* What is sent to the daemon and on to clients fits into a line. */
-static void check_length(const json_t *value)
+/* What the end says travels in one packet, beside a few numbers. */
+static size_t length_of(const json_t *value)
 {
 	char *text = json_dumps(value, JSON_COMPACT | JSON_ENSURE_ASCII);
-	if (text == NULL || strlen(text) >= LIMIT_LINE_BYTES) {
+	if (text == NULL) {
 		abort();
 	}
+	size_t len = strlen(text);
 	free(text);
+	return len;
 }
 
 static void export(const struct model *model, struct symbols *symbols, struct strings *strings)
@@ -169,8 +172,9 @@ static void export(const struct model *model, struct symbols *symbols, struct st
 		.strings = strings,
 		.attribution = attribution,
 		.warnings = warnings};
-	check_length(warnings);
-	check_length(summary);
+	if (length_of(warnings) + length_of(summary) > ANALYSIS_PACKET_BYTES - 4096) {
+		abort();
+	}
 	write_folded(attribution);
 	write_json(&input);
 	write_svg(attribution, strings);

@@ -43,7 +43,7 @@ static void check_method(const struct command *command, const json_t *params)
 			abort();
 		}
 		for (const char *c = err.message; *c != '\0'; c++) {
-			if (*c < ' ' || *c > '~') {
+			if (*c < ' ' || (*c & 0x80)) {
 				abort();
 			}
 		}

@@ -204,6 +204,8 @@ def test_ctrl_z_stops_both_and_fg_goes_on():
             shell.wait_text("begin\r\n")
             shell.type(b"\x1a")
             shell.wait_text("Stopped")
+            # Its prompt again: what is typed before may be thrown away with the terminal's change of hands.
+            wait_until(lambda: "$ " in shell.poll_text().split("Stopped", 1)[1], 30, "the prompt")
             shell.type(b"fg\n")
             # Told a third time (typed, stopped, now): the shell reads no line of its own any more.
             wait_until(lambda: shell.poll_text().count("record sh $J") >= 3, 30, "fg")
