@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	}
 	for (size_t i = 0; i + 1 < len; i++) {
-		if (line[i] < ' ' || line[i] > '~') {
+		if (line[i] < ' ' || (line[i] & 0x80)) {
 			abort();
 		}
 	}

@@ -248,7 +248,8 @@ static void tells_how_good_the_stacks_are(void **state)
 	assert_number(json, "stacks.ends.unknown", 30);
 	assert_number(json, "stacks.ends.none", 5);
 	assert_number(json, "stacks.distinct", 5);
-	assert_string(json, "warnings.0.code", "unsymbolized");
+	assert_string(json, "warnings.0.code", "stacks_cut");
+	assert_string(json, "warnings.1.code", "unsymbolized");
 }
 
 static void is_whole_without_a_sample(void **state)

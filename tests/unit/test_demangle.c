@@ -105,6 +105,48 @@ static void gives_up_on_a_binder_of_countless_lifetimes(void **state)
 	assert_name("_RNvC7CFGNode4main", "CFGNode::main");
 }
 
+/* "Q" and how far back, in base 26. */
+static void refer(char *name, size_t to)
+{
+	size_t distance = strlen(name) - to;
+	char *end = name + strlen(name);
+
+	if (distance >= 26) {
+		end += sprintf(end, "Q%c%c", (char)('A' + distance / 26), (char)('a' + distance % 26));
+	} else {
+		sprintf(end, "Q%c", (char)('a' + distance));
+	}
+}
+
+/* Each parameter is an array of the one before it, by it: some hundred bytes stand for more than any memory. */
+static void name_of_arrays(char *name, int count)
+{
+	size_t before = strlen(strcpy(name, "_D1aF"));
+
+	strcat(name, "Hii");
+	for (int i = 1; i < count; i++) {
+		size_t here = strlen(name);
+
+		strcat(name, "H");
+		refer(name, before);
+		refer(name, before);
+		before = here;
+	}
+	strcat(name, "Zv");
+}
+
+static void gives_up_on_a_name_whose_references_explode(void **state)
+{
+	char name[1024];
+
+	(void)state;
+	name_of_arrays(name, 2);
+	assert_name(name, "a(int[int], int[int][int[int]])");
+	name_of_arrays(name, 100);
+	assert_name(name, name);
+	assert_name("_D3abcQe1fFS3defQeZv", "abc.abc.f(def.def)");
+}
+
 static void keeps_names_that_are_too_long_to_read(void **state)
 {
 	static const size_t sizes[] = {
@@ -256,6 +298,7 @@ int main(void)
 		cmocka_unit_test(cuts_versions_and_keeps_the_parts_that_a_compiler_split_off),
 		cmocka_unit_test(gives_up_on_a_name_that_explodes),
 		cmocka_unit_test(gives_up_on_a_binder_of_countless_lifetimes),
+		cmocka_unit_test(gives_up_on_a_name_whose_references_explode),
 		cmocka_unit_test(keeps_names_that_are_too_long_to_read),
 		cmocka_unit_test(survives_every_cut_and_every_changed_byte),
 		cmocka_unit_test(agrees_with_cxxfilt_on_a_real_library),

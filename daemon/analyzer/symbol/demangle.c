@@ -8,8 +8,11 @@
 
 #include "protocol/limits.h"
 
-#define FLAGS         (DMGL_PARAMS | DMGL_ANSI)
-#define MAX_LIFETIMES 256 /* of one name; people write one or two */
+#define FLAGS (DMGL_PARAMS | DMGL_ANSI)
+/* Of a D name, all references in it replaced by what they stand for. */
+#define MAX_EXPANDED_BYTES (4 * LIMIT_NAME_BYTES)
+/* Of a Rust name's binders together; people write one or two. */
+#define MAX_LIFETIMES 256
 
 struct output {
 	struct buffer *out;
@@ -47,9 +50,50 @@ static bool run(demangle_fn fn, const char *mangled, struct buffer *out)
 	return false;
 }
 
+/* How far back a D name refers here (behind "Q": base 26, capitals, then a small letter). 0: that is no reference. */
+static size_t distance_at(const char *at)
+{
+	size_t distance = 0;
+
+	for (; *at >= 'A' && *at <= 'Z' && distance <= DEMANGLE_INPUT_BYTES; at++) {
+		distance = distance * 26 + (size_t)(*at - 'A');
+	}
+	return *at >= 'a' && *at <= 'z' ? distance * 26 + (size_t)(*at - 'a') : 0;
+}
+
+/*
+ * A D type may refer to one before it that refers to another twice, and so on: libiberty would fill all memory. What a reference
+ * stands for lies between there and here, so that sums of what stands before each place bound it: too high now and then, never
+ * too low.
+ */
+static bool is_short_dlang(const char *mangled, size_t len)
+{
+	size_t sums[DEMANGLE_INPUT_BYTES + 1];
+
+	sums[0] = 0;
+	for (size_t i = 0; i < len; i++) {
+		size_t distance = mangled[i] == 'Q' ? distance_at(mangled + i + 1) : 0;
+		size_t more = 1;
+
+		if (distance > 0 && distance <= i) {
+			bool is_identifier = mangled[i - distance] >= '0' && mangled[i - distance] <= '9';
+
+			more += is_identifier ? len : sums[i] - sums[i - distance];
+		}
+		sums[i + 1] = sums[i] + more;
+		if (sums[i + 1] > MAX_EXPANDED_BYTES) {
+			return false;
+		}
+	}
+	return true;
+}
+
 /* libiberty has no callback form for D. */
 static bool run_dlang(const char *mangled, struct buffer *out)
 {
+	if (!is_short_dlang(mangled, strlen(mangled))) {
+		return false;
+	}
 	char *text = dlang_demangle(mangled, FLAGS);
 	bool done = text != NULL && strlen(text) <= LIMIT_NAME_BYTES && buffer_text(out, text);
 
