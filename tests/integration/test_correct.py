@@ -439,8 +439,9 @@ def test_a_forked_child_is_another_process_and_runs_on_undisturbed():
         assert near(profile.self_count("parent_work"), 300), profile.self_frames()
         assert profile.total_count("child_work") == 0 and profile.total_count("run_child") == 0
         samples = profile.data["samples"]
-        assert abs(samples["cpu_time_ns"] - int(said["parent"])) < 0.05 * int(said["parent"]), (samples, said)
-        assert abs(samples["sampled_ns"] - int(said["parent"])) < 0.1 * int(said["parent"]), (samples, said)
+        # The child's 600 ms are in neither; a part of that may be what a busy host took from the parent.
+        for told in (samples["cpu_time_ns"], samples["sampled_ns"]):
+            assert 0.9 * int(said["parent"]) < told < int(said["parent"]) + 0.25 * int(said["child"]), (samples, said)
         assert len(profile.data["threads"]) == 1 and len(profile.data["processes"]) == 1, profile.data["threads"]
 
 

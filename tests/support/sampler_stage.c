@@ -220,10 +220,15 @@ void stage_sample(const char *program, struct seen *seen, struct truth *truth,
 	assert_true(seen->rounds > 0);
 }
 
+#define STAGE_STOLEN 0.25
+
 void stage_near(uint64_t value, uint64_t truth, double share, uint64_t more)
 {
 	uint64_t distance = value > truth ? value - truth : truth - value;
-	if ((double)distance > (double)truth * share + (double)more) {
+	/* The clock of events goes on while a hypervisor takes the processor away, the clock of processes does not: on a
+	 * busy host too much is the host's. Too little never is. */
+	double allowed = (double)truth * (value > truth ? share + STAGE_STOLEN : share) + (double)more;
+	if ((double)distance > allowed) {
 		fail_msg("%" PRIu64 " is too far from %" PRIu64, value, truth);
 	}
 }
