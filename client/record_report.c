@@ -6,27 +6,8 @@
 #include <unistd.h>
 
 #include "client/profctl.h"
+#include "client/reply.h"
 #include "protocol/names.h"
-
-static json_int_t integer_of(const json_t *object, const char *name)
-{
-	return json_integer_value(json_object_get(object, name));
-}
-
-static const char *string_of(const json_t *object, const char *name)
-{
-	const char *text = json_string_value(json_object_get(object, name));
-	return text != NULL ? text : "";
-}
-
-/* Names are the target's choice: nothing in them may drive the terminal. */
-static void print_text(const char *text)
-{
-	for (; *text != '\0'; text++) {
-		unsigned char byte = (unsigned char)*text;
-		fputc(byte < 0x20 || byte == 0x7f ? '?' : byte, stderr);
-	}
-}
 
 void record_show_progress(const struct record *record, const json_t *params)
 {
@@ -35,8 +16,8 @@ void record_show_progress(const struct record *record, const json_t *params)
 	}
 	fprintf(stderr,
 		"\r\033[K%s: %.1f s, %" JSON_INTEGER_FORMAT " samples, %" JSON_INTEGER_FORMAT " threads",
-		string_of(params, "state"), (double)integer_of(params, "elapsed_ms") / 1000.0,
-		integer_of(params, "samples"), integer_of(params, "threads"));
+		reply_string(params, "state"), (double)reply_integer(params, "elapsed_ms") / 1000.0,
+		reply_integer(params, "samples"), reply_integer(params, "threads"));
 	fflush(stderr);
 }
 
@@ -55,9 +36,9 @@ static void report_top(const json_t *summary, double samples)
 	fprintf(stderr, "   self   total  function\n");
 	json_array_foreach(json_object_get(summary, "top"), index, entry)
 	{
-		fprintf(stderr, "%6.1f%% %6.1f%%  ", 100.0 * (double)integer_of(entry, "self") / samples,
-			100.0 * (double)integer_of(entry, "total") / samples);
-		print_text(string_of(entry, "function"));
+		fprintf(stderr, "%6.1f%% %6.1f%%  ", 100.0 * (double)reply_integer(entry, "self") / samples,
+			100.0 * (double)reply_integer(entry, "total") / samples);
+		reply_print(stderr, reply_string(entry, "function"), 0);
 		fputc('\n', stderr);
 	}
 }
@@ -69,11 +50,11 @@ static void report_warnings(const json_t *params)
 	json_array_foreach(json_object_get(params, "warnings"), index, warning)
 	{
 		fprintf(stderr, "warning: ");
-		print_text(string_of(warning, "message"));
-		const char *hint = string_of(warning, "hint");
+		reply_print(stderr, reply_string(warning, "message"), 0);
+		const char *hint = reply_string(warning, "hint");
 		if (hint[0] != '\0') {
 			fprintf(stderr, " (");
-			print_text(hint);
+			reply_print(stderr, hint, 0);
 			fputc(')', stderr);
 		}
 		fputc('\n', stderr);
@@ -82,11 +63,11 @@ static void report_warnings(const json_t *params)
 
 static void report_finished(const json_t *params)
 {
-	double samples = (double)integer_of(params, "samples");
+	double samples = (double)reply_integer(params, "samples");
 	const json_t *summary = json_object_get(params, "summary");
 	fprintf(stderr, "profctl: %.0f samples in %.2f s, %" JSON_INTEGER_FORMAT " lost\n", samples,
-		(double)integer_of(summary, "duration_ms") / 1000.0, integer_of(params, "lost"));
-	const char *reason = string_of(params, "reason");
+		(double)reply_integer(summary, "duration_ms") / 1000.0, reply_integer(params, "lost"));
+	const char *reason = reply_string(params, "reason");
 	if (strcmp(reason, "target_exited") != 0 && strcmp(reason, "duration") != 0) {
 		fprintf(stderr, "profctl: the sampling was ended by: %s\n", reason);
 	}
@@ -96,8 +77,8 @@ static void report_finished(const json_t *params)
 	report_warnings(params);
 	static const char *const paths[] = {"svg_path", "folded_path", "metadata_path"};
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		if (string_of(params, paths[i])[0] != '\0') {
-			print_text(string_of(params, paths[i]));
+		if (reply_string(params, paths[i])[0] != '\0') {
+			reply_print(stderr, reply_string(params, paths[i]), 0);
 			fputc('\n', stderr);
 		}
 	}

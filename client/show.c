@@ -5,30 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Text of the target's choice for a terminal: control characters, which could drive it, become "?". */
-static void print_text(const char *text, int width)
-{
-	int columns = 0;
-	for (; text != NULL && *text != '\0'; text++) {
-		unsigned char byte = (unsigned char)*text;
-		putchar(byte < 0x20 || byte == 0x7f ? '?' : byte);
-		columns += (byte & 0xc0) != 0x80;
-	}
-	for (; columns < width; columns++) {
-		putchar(' ');
-	}
-}
-
-static const char *string_of(const json_t *record, const char *name)
-{
-	const char *text = json_string_value(json_object_get(record, name));
-	return text != NULL ? text : "";
-}
-
-static json_int_t integer_of(const json_t *record, const char *name)
-{
-	return json_integer_value(json_object_get(record, name));
-}
+#include "client/reply.h"
 
 static void print_time(json_int_t unix_us)
 {
@@ -46,49 +23,49 @@ static void print_id(const json_t *id, int width)
 	char text[32];
 	if (json_is_integer(id)) {
 		snprintf(text, sizeof(text), "%" JSON_INTEGER_FORMAT, json_integer_value(id));
-		print_text(text, width);
+		reply_print(stdout, text, width);
 	} else {
-		print_text(json_is_string(id) ? json_string_value(id) : "-", width);
+		reply_print(stdout, json_is_string(id) ? json_string_value(id) : "-", width);
 	}
 }
 
 static void print_process(const json_t *record)
 {
 	print_id(json_object_get(record, "build_id"), 12);
-	printf(" %8" JSON_INTEGER_FORMAT " ", integer_of(record, "pid"));
+	printf(" %8" JSON_INTEGER_FORMAT " ", reply_integer(record, "pid"));
 	char state[48];
 	const json_t *code = json_object_get(record, "exit_code");
-	if (string_of(record, "signal")[0] != '\0') {
-		snprintf(state, sizeof(state), "%s", string_of(record, "signal"));
+	if (reply_string(record, "signal")[0] != '\0') {
+		snprintf(state, sizeof(state), "%s", reply_string(record, "signal"));
 	} else if (json_is_integer(code)) {
 		snprintf(state, sizeof(state), "exit %" JSON_INTEGER_FORMAT, json_integer_value(code));
 	} else {
-		snprintf(state, sizeof(state), "%s", string_of(record, "state"));
+		snprintf(state, sizeof(state), "%s", reply_string(record, "state"));
 	}
-	print_text(state, 10);
+	reply_print(stdout, state, 10);
 	putchar(' ');
-	print_time(integer_of(record, "started_unix_us"));
+	print_time(reply_integer(record, "started_unix_us"));
 	size_t index;
 	const json_t *argument;
 	json_array_foreach(json_object_get(record, "argv"), index, argument)
 	{
 		putchar(' ');
-		print_text(json_string_value(argument), 0);
+		reply_print(stdout, json_string_value(argument), 0);
 	}
 	putchar('\n');
 }
 
 static void print_capture(const json_t *record)
 {
-	print_text(string_of(record, "capture_id"), 24);
+	reply_print(stdout, reply_string(record, "capture_id"), 24);
 	putchar(' ');
-	print_text(string_of(record, "state"), 12);
-	printf(" %9" JSON_INTEGER_FORMAT " ", integer_of(record, "samples"));
-	print_time(integer_of(record, "started_unix_us"));
+	reply_print(stdout, reply_string(record, "state"), 12);
+	printf(" %9" JSON_INTEGER_FORMAT " ", reply_integer(record, "samples"));
+	print_time(reply_integer(record, "started_unix_us"));
 	putchar(' ');
-	const char *place = string_of(record, "svg_path");
+	const char *place = reply_string(record, "svg_path");
 	const json_t *error = json_object_get(record, "error");
-	print_text(error != NULL ? string_of(error, "message") : place, 0);
+	reply_print(stdout, error != NULL ? reply_string(error, "message") : place, 0);
 	putchar('\n');
 }
 
@@ -175,13 +152,14 @@ static int run_status(const struct profctl *profctl, int argc, char **argv)
 	if (profctl->json) {
 		profctl_print_json(stdout, status);
 	} else {
-		json_int_t seconds = integer_of(status, "uptime_ms") / 1000;
+		json_int_t seconds = reply_integer(status, "uptime_ms") / 1000;
 		printf("profd %s, process %" JSON_INTEGER_FORMAT ", up %" JSON_INTEGER_FORMAT " s\n",
-			string_of(status, "version"), integer_of(status, "pid"), seconds);
+			reply_string(status, "version"), reply_integer(status, "pid"), seconds);
 		printf("%" JSON_INTEGER_FORMAT " clients, %" JSON_INTEGER_FORMAT
 			   " builds, %" JSON_INTEGER_FORMAT " captures running, %.1f MiB resident\n",
-			integer_of(status, "clients"), integer_of(status, "builds"),
-			integer_of(status, "captures"), (double)integer_of(status, "rss_bytes") / 1048576.0);
+			reply_integer(status, "clients"), reply_integer(status, "builds"),
+			reply_integer(status, "captures"),
+			(double)reply_integer(status, "rss_bytes") / 1048576.0);
 	}
 	json_decref(status);
 	return EXIT_SUCCESS;
