@@ -29,25 +29,34 @@
 	X(PROCESS_NOT_FOUND, "process_not_found", -32001, false, "check that the process still runs")  \
 	X(CAPTURE_NOT_FOUND, "capture_not_found", -32001, false, "call ListCaptures for those known")  \
 	X(CAPTURE_BUSY, "capture_busy", -32001, true, "stop that capture, or wait for its end")        \
-	X(CAPTURE_NOT_RUNNING, "capture_not_running", -32001, false, "")                               \
+	X(CAPTURE_NOT_RUNNING, "capture_not_running", -32001, false,                                   \
+		"call GetCapture for what it has become")                                                  \
 	X(LAUNCH_FAILED, "launch_failed", -32001, false, "check argv[0], cwd and their permissions")   \
-	X(NOT_PERMITTED, "not_permitted", -32001, false, "")                                           \
+	X(NOT_PERMITTED, "not_permitted", -32001, false,                                               \
+		"run profd as the user that owns it, or as root")                                          \
 	X(UNSUPPORTED, "unsupported", -32001, false, "see the capabilities that Hello returns")        \
-	X(BACKEND_UNAVAILABLE, "backend_unavailable", -32001, false, "")                               \
-	X(HZ_TOO_HIGH, "hz_too_high", -32001, false, "")                                               \
-	X(LIMIT_EXCEEDED, "limit_exceeded", -32001, true, "")                                          \
-	X(TARGET_EXITED, "target_exited", -32001, false, "")                                           \
-	X(TARGET_PRIVILEGED, "target_privileged", -32001, false, "")                                   \
-	X(NO_SAMPLES, "no_samples", -32001, false, "")                                                 \
-	X(TIMEOUT, "timeout", -32001, true, "")                                                        \
-	X(CANCELLED, "cancelled", -32001, false, "")                                                   \
+	X(BACKEND_UNAVAILABLE, "backend_unavailable", -32001, false,                                   \
+		"choose another one that Hello's capabilities name")                                       \
+	X(HZ_TOO_HIGH, "hz_too_high", -32001, false, "ask for a lower hz")                             \
+	X(LIMIT_EXCEEDED, "limit_exceeded", -32001, true,                                              \
+		"ask for less, or again once something has ended")                                         \
+	X(TARGET_EXITED, "target_exited", -32001, false, "launch it again")                            \
+	X(TARGET_PRIVILEGED, "target_privileged", -32001, false,                                       \
+		"run profd as root, or profile a copy of the program that you own")                        \
+	X(NO_SAMPLES, "no_samples", -32001, false,                                                     \
+		"give it more work, raise hz, or sample for longer")                                       \
+	X(TIMEOUT, "timeout", -32001, true, "what was waited for goes on: ask again")                  \
+	X(CANCELLED, "cancelled", -32001, false, "start it again if that was not meant")               \
 	X(DISK_FULL, "disk_full", -32001, true, "free some space on that file system")                 \
-	X(IO, "io", -32001, false, "")                                                                 \
-	X(INTERRUPTED, "interrupted", -32001, true, "")                                                \
+	X(IO, "io", -32001, false, "check that file system and the folder's permissions")              \
+	X(INTERRUPTED, "interrupted", -32001, true,                                                    \
+		"the daemon ended in the middle of it: start it again")                                    \
 	X(SHUTTING_DOWN, "shutting_down", -32001, true, "connect again once the daemon has restarted") \
 	X(GPU_NOT_ARMED, "gpu_not_armed", -32001, false, "launch with gpu: true")                      \
-	X(GPU_NO_CALLS, "gpu_no_calls", -32001, false, "")                                             \
-	X(GPU_FRAME_NOT_REACHED, "gpu_frame_not_reached", -32001, false, "")                           \
+	X(GPU_NO_CALLS, "gpu_no_calls", -32001, false,                                                 \
+		"check that the program draws with a supported API")                                       \
+	X(GPU_FRAME_NOT_REACHED, "gpu_frame_not_reached", -32001, false,                               \
+		"choose an earlier frame, or wait for longer")                                             \
 	X(INTERNAL, "internal", -32001, false, "this is a fault of profd: please report it")
 
 enum error_code {

@@ -33,6 +33,17 @@ static size_t too_deep_at(const char *text, size_t len)
 	return len;
 }
 
+/* An integer beyond 64 bits becomes a real: too large for whoever wanted an integer, and told by name there. */
+static json_t *load(const char *text, size_t len, json_error_t *broken)
+{
+	const size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL;
+	json_t *value = json_loadb(text, len, flags, broken);
+	if (value == NULL && json_error_code(broken) == json_error_numeric_overflow) {
+		value = json_loadb(text, len, flags | JSON_DECODE_INT_AS_REAL, broken);
+	}
+	return value;
+}
+
 json_t *message_parse(const char *text, size_t len, struct error *err)
 {
 	size_t deep = too_deep_at(text, len);
@@ -43,18 +54,16 @@ json_t *message_parse(const char *text, size_t len, struct error *err)
 		return NULL;
 	}
 	json_error_t broken;
-	json_t *value = json_loadb(text, len, JSON_REJECT_DUPLICATES, &broken);
+	json_t *value = load(text, len, &broken);
 	if (value == NULL) {
 		/* jansson quotes the input after its reason, which may be cut or hold anything. */
 		char *quote = strstr(broken.text, " near ");
 		if (quote != NULL) {
 			*quote = '\0';
 		}
-		/* jansson names its own option for it. */
-		bool is_nul = json_error_code(&broken) == json_error_null_character ||
-					  json_error_code(&broken) == json_error_null_byte_in_key;
+		bool is_nul = json_error_code(&broken) == json_error_null_byte_in_key;
 		error_set(err, ERROR_PARSE, "not a JSON object: %s at byte %d of %zu",
-			is_nul ? "\\u0000 is not allowed in a string" : broken.text, broken.position, len);
+			is_nul ? "\\u0000 is not allowed in a name" : broken.text, broken.position, len);
 	}
 	return value;
 }

@@ -11,7 +11,8 @@
 
 /*
  * Parses one message: UTF-8, no duplicate names, depth at most LIMIT_JSON_DEPTH (checked over the bytes, before
- * jansson recurses), the top an object or an array. NULL: err is parse_error and says where. Owned by the caller.
+ * jansson recurses), the top an object or an array. A string may hold NUL: json_string_length tells. When an integer does
+ * not fit 64 bits, all of the text's integers are reals. NULL: err is parse_error and says where. Owned by the caller.
  */
 json_t *message_parse(const char *text, size_t len, struct error *err);
 

@@ -81,6 +81,13 @@ static bool read_params(struct call *call, json_t *message, struct error *err)
 	return true;
 }
 
+/* NULL: no string, or one that C would see cut. */
+static const char *text_of(const json_t *value)
+{
+	const char *text = json_string_value(value);
+	return text != NULL && strlen(text) == json_string_length(value) ? text : NULL;
+}
+
 static bool read_call(struct call *call, json_t *message, struct error *err)
 {
 	if (json_is_array(message)) {
@@ -92,13 +99,13 @@ static bool read_call(struct call *call, json_t *message, struct error *err)
 		return false;
 	}
 	const json_t *version = json_object_get(message, "jsonrpc");
-	if (version != NULL &&
-		(!json_is_string(version) || strcmp(json_string_value(version), "2.0") != 0)) {
+	if (version != NULL && (text_of(version) == NULL || strcmp(text_of(version), "2.0") != 0)) {
 		return error_set(err, ERROR_INVALID_REQUEST, "jsonrpc must be \"2.0\" or left out");
 	}
-	call->method = json_string_value(json_object_get(message, "method"));
+	call->method = text_of(json_object_get(message, "method"));
 	if (call->method == NULL) {
-		return error_set(err, ERROR_INVALID_REQUEST, "method is missing or not a string");
+		return error_set(
+			err, ERROR_INVALID_REQUEST, "method is missing or not a string without NUL");
 	}
 	call->is_notification = call->id == NULL;
 	return read_params(call, message, err);
@@ -128,11 +135,8 @@ static bool is_admitted(const struct requests *requests, struct call *call, stru
 /* The id as it will be echoed. A real is the same number as an integer, and only so exact beyond 15 digits. */
 static json_t *copy_id(const json_t *id)
 {
-	double value = json_real_value(id);
-	if (json_is_real(id) && (value >= 1e15 || value <= -1e15)) {
-		return json_integer((json_int_t)value);
-	}
-	return json_copy((json_t *)id);
+	return json_is_real(id) ? json_integer((json_int_t)json_real_value(id))
+							: json_copy((json_t *)id);
 }
 
 static void begin(struct client *client, const struct call *call)

@@ -127,7 +127,7 @@ static void ids_come_back_as_they_were_given(void **state)
 	longest[0] = '"';
 	longest[LIMIT_ID_BYTES + 1] = '"';
 	longest[LIMIT_ID_BYTES + 2] = '\0';
-	const char *ids[] = {"0", "-7", "9007199254740992", "-9007199254740992", "5.0", "\"\"", "\"7\"",
+	const char *ids[] = {"0", "-7", "9007199254740992", "-9007199254740992", "\"\"", "\"7\"",
 		"\"\\u00E9\"", longest};
 	char line[512];
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
@@ -136,6 +136,13 @@ static void ids_come_back_as_they_were_given(void **state)
 		snprintf(line, sizeof(line), "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{}}", ids[i]);
 		assert_hears(fixture, end, line);
 	}
+	say(fixture, end, "{\"id\":5.0,\"method\":\"Empty\"}");
+	assert_hears(fixture, end, "{\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{}}");
+	/* An integer beyond 64 bits makes no line unreadable. */
+	say(fixture, end, "{\"id\":6,\"method\":\"Empty\",\"params\":{\"a\":18446744073709551616}}");
+	assert_hears(fixture, end, "{\"jsonrpc\":\"2.0\",\"id\":6,\"result\":{}}");
+	say(fixture, end, "{\"id\":7,\"method\":\"Empty\\u0000\"}");
+	assert_hears_error(fixture, end, -32600, "invalid_request", "7");
 	snprintf(line, sizeof(line), "{\"id\":\"a%s,\"method\":\"Empty\"}", longest + 1);
 	say(fixture, end, line);
 	assert_hears_error(fixture, end, -32600, "invalid_request", "null");
