@@ -7,12 +7,19 @@
 #include "protocol/error.h"
 
 /*
- * Cuts a byte stream into messages: one JSON text per line ("\n", also "\r\n"; empty lines are skipped), see
- * docs/protocol.md, "Transport". Header framing (the Language Server Protocol's base protocol) is chosen by a
- * first line that begins with "Content-Length:" and answers unsupported until it is built. Pure: bytes in, messages out; not thread-safe.
+ * Cuts a byte stream into messages, see docs/protocol.md, "Transport". Pure: bytes in, messages out; not thread-safe.
  *
- * A line over max_bytes is skipped to its end and reported once as FRAMING_TOO_LONG; the next line is read as if
- * nothing had happened. FRAMING_BROKEN ends the stream (over LIMIT_SKIPPED_BYTES without a line end).
+ * Lines: one JSON text per line ("\n", also "\r\n"; empty lines are skipped). A line over max_bytes is skipped to its end and reported once
+ * as FRAMING_TOO_LONG; the next line is read as if nothing had happened.
+ *
+ * Headers: when the stream's first bytes are "Content-Length:", in any case, it is read by the base protocol of the Language Server
+ * Protocol (specification 3.17, "Base Protocol"; it has the syntax of HTTP header fields):
+ *
+ *   Content-Length: <bytes of the text> CR LF  [other fields, ignored]  CR LF  <text>
+ *
+ * A text over max_bytes is skipped and reported as FRAMING_TOO_LONG.
+ *
+ * FRAMING_BROKEN ends the stream: more than LIMIT_SKIPPED_BYTES would be skipped, or headers that do not say where the next message begins.
  */
 struct framing {
 	char *buffer;          /* owned */
@@ -22,14 +29,20 @@ struct framing {
 	size_t max_bytes;
 	bool skipping;
 	bool begun; /* the first line was seen */
+
+	bool has_headers;
+	bool in_text;        /* its headers are read; text_bytes are missing */
+	bool has_length;     /* text_bytes was given in these headers */
+	size_t header_bytes; /* of these headers, consumed */
+	size_t text_bytes;
+	const char *broken; /* why the stream ended, for a person; static */
 };
 
 enum framing_result {
 	FRAMING_MORE,     /* no whole message: feed more */
 	FRAMING_MESSAGE,  /* *message, *len: borrowed until the next framing_* call */
-	FRAMING_TOO_LONG, /* a line was skipped; go on */
-	FRAMING_HEADERS,  /* the client wants header framing */
-	FRAMING_BROKEN,   /* close the connection */
+	FRAMING_TOO_LONG, /* a message was skipped; go on */
+	FRAMING_BROKEN,   /* close the connection: framing->broken says why */
 };
 
 void framing_init(struct framing *framing, size_t max_bytes);
@@ -42,7 +55,7 @@ void framing_fed(struct framing *framing, size_t len);
 /* The next message, until FRAMING_MORE. A message is not NUL-terminated. */
 enum framing_result framing_next(struct framing *framing, const char **message, size_t *len);
 
-/* Bytes of an unfinished line that are kept. */
+/* Bytes of an unfinished message that have come: all of a line, headers and text. */
 size_t framing_pending(const struct framing *framing);
 
 #endif

@@ -5,7 +5,8 @@
 
 #define LIMIT_REQUEST_BYTES (1024 * 1024) /* one request line, without its line end */
 #define LIMIT_SKIPPED_BYTES                                                                        \
-	(8 * 1024 * 1024) /* of one over-long line, then the connection is closed */
+	(8 * 1024 * 1024)                 /* of one over-long line, then the connection is closed */
+#define LIMIT_HEADER_BYTES       4096 /* before one message, with header framing */
 #define LIMIT_LINE_BYTES         (60 * 1024) /* one line that the daemon sends */
 #define LIMIT_JSON_DEPTH         32
 #define LIMIT_CLIENTS            64

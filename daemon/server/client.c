@@ -205,12 +205,38 @@ static void write_line(struct client *client, struct queue_line *line)
 	}
 }
 
+/* The message as the client wants it framed. Takes text, a line of *len bytes with its end. NULL: memory is out. */
+static char *frame(const struct client *client, char *text, size_t *len)
+{
+	char header[48];
+	if (!client->framing.has_headers) {
+		return text;
+	}
+	size_t text_bytes = *len - 1;
+	size_t header_bytes =
+		(size_t)snprintf(header, sizeof(header), "Content-Length: %zu\r\n\r\n", text_bytes);
+	char *framed = realloc(text, header_bytes + text_bytes);
+	if (framed == NULL) {
+		free(text);
+		return NULL;
+	}
+	memmove(framed + header_bytes, framed, text_bytes);
+	memcpy(framed, header, header_bytes);
+	*len = header_bytes + text_bytes;
+	return framed;
+}
+
 /* Queues a line (taken). */
 static void put(struct client *client, enum events_class class, const char *name, const char *key,
 	char *text, size_t len)
 {
 	if (client->mute || client->closing) {
 		free(text);
+		return;
+	}
+	text = frame(client, text, &len);
+	if (text == NULL) {
+		disconnect(client, "memory is out");
 		return;
 	}
 	if (queue_put(&client->queue, class, name, key, text, len) == QUEUE_FULL) {
@@ -344,31 +370,33 @@ static void end_of_stream(struct client *client)
 	uv_poll_start(&client->hangup, UV_PRIORITIZED, on_hangup);
 	if (framing_pending(&client->framing) > 0) {
 		struct error err;
-		error_set(&err, ERROR_PARSE, "the stream ended in the middle of a line (%zu bytes)",
+		error_set(&err, ERROR_PARSE, "the stream ended in the middle of a message (%zu bytes)",
 			framing_pending(&client->framing));
-		error_detail(&err, "unfinished_line");
+		error_detail(&err, "unfinished_message");
 		client_fail(client, NULL, &err);
 	}
 	client_settle(client);
 }
 
-static void fail_line(struct client *client, enum framing_result result)
+static void fail_message(struct client *client, enum framing_result result)
 {
 	struct error err;
-	if (result == FRAMING_HEADERS) {
-		error_set(&err, ERROR_UNSUPPORTED, "Content-Length headers: send one JSON object per line");
-		error_detail(&err, "header_framing");
+	if (result == FRAMING_BROKEN) {
+		error_set(
+			&err, ERROR_INVALID_REQUEST, "%s: the connection is closed", client->framing.broken);
+		error_detail(&err, "broken_framing");
 	} else {
-		error_set(&err, ERROR_INVALID_REQUEST, "a line of more than %d bytes", LIMIT_REQUEST_BYTES);
-		error_detail(&err, "line_too_long");
+		error_set(
+			&err, ERROR_INVALID_REQUEST, "a message of more than %d bytes", LIMIT_REQUEST_BYTES);
+		error_detail(&err, "message_too_long");
 	}
 	client_fail(client, NULL, &err);
-	if (result != FRAMING_TOO_LONG) {
+	if (result == FRAMING_BROKEN) {
 		client_drain(client);
 	}
 }
 
-static void read_lines(struct client *client)
+static void read_messages(struct client *client)
 {
 	while (!client->closing && !client->draining) {
 		const char *text = NULL;
@@ -380,7 +408,7 @@ static void read_lines(struct client *client)
 		if (result == FRAMING_MESSAGE) {
 			request_receive(client, text, len);
 		} else {
-			fail_line(client, result);
+			fail_message(client, result);
 		}
 	}
 }
@@ -391,7 +419,7 @@ static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buffer)
 	struct client *client = stream->data;
 	if (count > 0) {
 		framing_fed(&client->framing, (size_t)count);
-		read_lines(client);
+		read_messages(client);
 	} else if (count == UV_EOF) {
 		end_of_stream(client);
 	} else if (count < 0) {

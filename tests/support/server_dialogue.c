@@ -208,6 +208,20 @@ char *hear_text(struct fixture *fixture, struct peer_end *end)
 	return line;
 }
 
+char *hear_bytes(struct fixture *fixture, struct peer_end *end, size_t len)
+{
+	uint64_t deadline = real_ms() + WAIT_MS;
+	while (end->used < len) {
+		assert_true(!end->ended && real_ms() < deadline);
+		turn(fixture);
+		receive(end);
+	}
+	char *bytes = strndup(end->bytes, len);
+	end->used -= len;
+	memmove(end->bytes, end->bytes + len, end->used);
+	return bytes;
+}
+
 json_t *hear(struct fixture *fixture, struct peer_end *end)
 {
 	char *line = hear_text(fixture, end);

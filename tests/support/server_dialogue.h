@@ -87,6 +87,8 @@ void fill(struct fixture *fixture, struct peer_end *end);
 
 /* The next line, which must not be longer than the contract allows; NULL at the end of the stream. Owned. */
 char *hear_text(struct fixture *fixture, struct peer_end *end);
+/* Exactly so many bytes, NUL-terminated. Owned. */
+char *hear_bytes(struct fixture *fixture, struct peer_end *end, size_t len);
 json_t *hear(struct fixture *fixture, struct peer_end *end);
 void assert_hears(struct fixture *fixture, struct peer_end *end, const char *expected);
 /* An error reply: its number, data.code, and its id as JSON text. */

@@ -263,12 +263,48 @@ static void a_line_without_end_is_answered_and_closed(void **state)
 	hang_up(end);
 }
 
-static void header_framing_is_refused_and_closed(void **state)
+static void assert_receives(struct fixture *fixture, struct peer_end *end, const char *expected)
+{
+	char *bytes = hear_bytes(fixture, end, strlen(expected));
+	assert_string_equal(bytes, expected);
+	free(bytes);
+}
+
+static void header_framing_goes_both_ways(void **state)
 {
 	struct fixture *fixture = *state;
 	struct peer_end *end = dial(fixture);
-	say(fixture, end, "Content-Length: 36\r\n\r\n{\"id\":1,\"method\":\"Echo\"}");
-	assert_hears_error(fixture, end, -32001, "unsupported", "null");
+	static const char ask[] =
+		"Content-Length: 38\r\n\r\n{\"id\":1,\n \"method\":\"Echo\",\"params\":{}}";
+	static const char reply[] =
+		"Content-Length: 47\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"params\":{}}}";
+	for (size_t i = 0; i < sizeof(ask) - 1; i++) {
+		say_bytes(fixture, end, ask + i, 1);
+		turn(fixture);
+	}
+	assert_receives(fixture, end, reply);
+	say_bytes(fixture, end, ask, sizeof(ask) - 1);
+	assert_receives(fixture, end, reply);
+	hang_up(end);
+}
+
+static void headers_that_lead_nowhere_are_answered_and_closed(void **state)
+{
+	struct fixture *fixture = *state;
+	struct peer_end *end = dial(fixture);
+	say_bytes(fixture, end, "Content-Length: x\r\n\r\n{}", 23);
+	char *header = hear_text(fixture, end);
+	assert_int_equal(strncmp(header, "Content-Length: ", 16), 0);
+	size_t len = strtoul(header + 16, NULL, 10);
+	free(header);
+	assert_receives(fixture, end, "\r\n");
+	char *text = hear_bytes(fixture, end, len);
+	json_t *reply = json_loads(text, 0, NULL);
+	free(text);
+	assert_non_null(reply);
+	const json_t *error = json_object_get(reply, "error");
+	assert_int_equal(json_integer_value(json_object_get(error, "code")), -32600);
+	json_decref(reply);
 	assert_ends(fixture, end);
 	hang_up(end);
 	assert_int_equal(fixture->calls, 0);
@@ -302,7 +338,8 @@ int main(void)
 		DIALOGUE(the_65th_client_is_told_and_closed),
 		DIALOGUE(a_line_too_long_is_answered_and_skipped),
 		DIALOGUE(a_line_without_end_is_answered_and_closed),
-		DIALOGUE(header_framing_is_refused_and_closed),
+		DIALOGUE(header_framing_goes_both_ways),
+		DIALOGUE(headers_that_lead_nowhere_are_answered_and_closed),
 		DIALOGUE(a_result_that_fits_no_line_is_an_internal_error),
 	};
 	return cmocka_run_group_tests_name("server", tests, NULL, NULL);
