@@ -192,7 +192,7 @@ function quiet(page, name) {
 	equal(page.troubles, [], name + ": no exception, console message, dialog or request");
 }
 
-/* The numbers are those of make_plain in test_svg.c: main 200 (compute 150 with multiply 120, read 50), worker 200. */
+/* The numbers are those of picture_add_plain in tests/support/picture_samples.c: main 200 (compute 150 with multiply 120, read 50), worker 200. */
 async function checkPlain(browser, url) {
 	const page = await Page.open(browser);
 	await page.go(url);

@@ -3,37 +3,19 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include <jansson.h>
 #include <uv.h>
 
 #include "capture/capture.h"
-#include "process/process.h"
-#include "sampler/sampler.h"
 #include "store/store.h"
+#include "support/capture_fakes.h"
 
 /*
  * A stage for captures: files, journal, pipeline and the child process are real (the child is the test program
- * itself in the role of the analyzer, which does what the capture's label says); the process, the sampler and the events are
- * fakes that a test drives.
+ * itself in the role of the analyzer, fake_analyzer.h); the process, the sampler and the events are fakes that a test drives
+ * (capture_fakes.h).
  */
-
-struct process {
-	enum process_state state;
-	json_t *build_id;
-	pid_t pid;
-	struct process_exit exit;
-	struct process_watch *watches;
-};
-
-struct sampler {
-	struct sampler_sink sink;
-	pid_t pid;
-	uint64_t cpu_time_ns;
-	uint64_t next_stack;
-	bool is_gated, runs, refuses;
-};
 
 struct capture_stage {
 	char path[64], data[96], self[256];
@@ -49,10 +31,6 @@ struct capture_stage {
 	bool was_told;
 };
 
-extern struct sampler stage_sampler;
-/* What was published: an array of {name, params}. */
-extern json_t *stage_events;
-
 /* First thing in main: plays the analyzer when this is the child, and does not return then. */
 void stage_begin(int argc, char **argv);
 
@@ -64,27 +42,19 @@ int stage_tear_down(void **state);
 void stage_create_captures(struct capture_stage *stage, const char *analyzer);
 /* A capture with the stage's options, and a waiter that fills in told. */
 struct capture *stage_start(struct capture_stage *stage);
-/* Tells the watchers that it runs or has exited. */
-void stage_process_becomes(struct process *process, enum process_state state);
-/* Samples, each with a stack of its own, of so many frames. */
-void stage_emit(size_t count, size_t frames);
+/* The same with this label, and the program runs. */
+struct capture *stage_start_running(struct capture_stage *stage, const char *label);
+/* A capture with the stage's options must be refused with this code; says why. */
+struct error stage_refuse(struct capture_stage *stage, enum error_code code);
 /* Runs the loop until no capture is left. */
 void stage_run_to_the_end(struct capture_stage *stage);
 void stage_run_until_event(struct capture_stage *stage, const char *name);
 /* A held program that runs, is sampled so often, and exits with 3; to its end. */
 void stage_play(struct capture_stage *stage, const char *label, size_t samples);
 
-/* The names of the events in order, a run of the same name once, without "SamplingProfile". */
-const char *stage_event_names(void);
-/* Of the latest event of that name. */
-const json_t *stage_event_params(const char *name);
-const char *stage_error_code(const json_t *params);
-const char *stage_error_message(const json_t *params);
-/* "" when it is no string. */
-const char *stage_member(const json_t *object, const char *name);
-json_int_t stage_number(const json_t *object, const char *name);
-
 size_t stage_count_entries(const char *path);
+/* How many captures have a folder. */
+size_t stage_count_captures(const struct capture_stage *stage);
 /* Valid until the next call. */
 char *stage_read_file(const char *path);
 /* Of the oldest capture. */

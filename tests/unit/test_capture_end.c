@@ -5,7 +5,6 @@
 
 #include <cmocka.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +13,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -24,32 +22,39 @@
 
 static void no_samples_says_how_little_the_program_did(void **state)
 {
-	struct capture_stage *fixture = *state;
+	struct capture_stage *stage = *state;
 	stage_sampler.cpu_time_ns = 430000;
-	stage_play(fixture, "ok", 0);
+	stage_play(stage, "ok", 0);
 	assert_string_equal(stage_event_names(), "Started Failed forgotten");
-	const json_t *failed = stage_event_params("SamplingProfileFailed");
-	assert_string_equal(stage_error_code(failed), "no_samples");
-	assert_string_equal(stage_error_message(failed),
+	assert_string_equal(stage_failure_code(), "no_samples");
+	assert_string_equal(stage_failure_message(),
 		"the target ended after 0.4 ms of CPU time, less than one sampling period of 1.0 ms");
-	assert_string_equal(stage_member(fixture->told, "state"), "failed");
-	stage_assert_only_the_journal_is_kept(fixture);
+	assert_string_equal(stage_member(stage->told, "state"), "failed");
+	stage_assert_only_the_journal_is_kept(stage);
 }
 
 static void a_program_that_never_ran_has_no_samples(void **state)
 {
-	struct capture_stage *fixture = *state;
+	struct capture_stage *stage = *state;
 	stage_sampler.cpu_time_ns = 0;
-	capture_stop(stage_start(fixture), "stopped", false);
-	stage_run_to_the_end(fixture);
+	capture_stop(stage_start(stage), "stopped", false);
+	stage_run_to_the_end(stage);
 	assert_string_equal(stage_event_names(), "Failed forgotten");
-	assert_string_equal(stage_error_message(stage_event_params("SamplingProfileFailed")),
-		"the target had not begun to run");
+	assert_string_equal(stage_failure_message(), "the target had not begun to run");
+}
+
+/* Plays again from the beginning, nothing told yet. */
+static void play_anew(struct capture_stage *stage, const char *label)
+{
+	json_array_clear(stage_events);
+	json_decref(stage->told);
+	stage->process.state = PROCESS_HELD;
+	stage_play(stage, label, 20);
 }
 
 static void an_analyzer_that_crashes_costs_only_the_names(void **state)
 {
-	struct capture_stage *fixture = *state;
+	struct capture_stage *stage = *state;
 	static const struct {
 		const char *label, *says;
 	} cases[] = {
@@ -60,10 +65,7 @@ static void an_analyzer_that_crashes_costs_only_the_names(void **state)
 		{"no counts", "the analyzer's result lacks its counts or summary; functions are not named"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		json_array_clear(stage_events);
-		json_decref(fixture->told);
-		fixture->process.state = PROCESS_HELD;
-		stage_play(fixture, cases[i].label, 20);
+		play_anew(stage, cases[i].label);
 		const json_t *finished = stage_event_params("SamplingProfileFinished");
 		const json_t *warning = json_array_get(json_object_get(finished, "warnings"), 1);
 		assert_string_equal(stage_member(warning, "code"), "analyzer_failed");
@@ -76,179 +78,160 @@ static void an_analyzer_that_crashes_costs_only_the_names(void **state)
 
 static void an_analyzer_that_always_crashes_fails_the_capture_and_keeps_the_journal(void **state)
 {
-	struct capture_stage *fixture = *state;
-	stage_play(fixture, "crash always", 20);
+	struct capture_stage *stage = *state;
+	stage_play(stage, "crash always", 20);
 	assert_string_equal(stage_event_names(), "Started Progress Failed forgotten");
-	assert_string_equal(stage_error_code(stage_event_params("SamplingProfileFailed")), "internal");
-	stage_assert_only_the_journal_is_kept(fixture);
+	assert_string_equal(stage_failure_code(), "internal");
+	stage_assert_only_the_journal_is_kept(stage);
 }
 
 static void an_analyzer_that_cannot_start_fails_the_capture(void **state)
 {
-	struct capture_stage *fixture = *state;
+	struct capture_stage *stage = *state;
 	static const char *const paths[] = {"/nonexistent/profd-analyzer", "/bin/false", "/etc/passwd"};
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		json_array_clear(stage_events);
-		json_decref(fixture->told);
-		stage_create_captures(fixture, paths[i]);
-		fixture->process.state = PROCESS_HELD;
-		stage_play(fixture, "ok", 20);
-		assert_string_equal(
-			stage_error_code(stage_event_params("SamplingProfileFailed")), "internal");
-		uv_run(&fixture->loop, UV_RUN_DEFAULT);
+		stage_create_captures(stage, paths[i]);
+		play_anew(stage, "ok");
+		assert_string_equal(stage_failure_code(), "internal");
+		uv_run(&stage->loop, UV_RUN_DEFAULT);
 	}
-	stage_assert_only_the_journal_is_kept(fixture);
+	stage_assert_only_the_journal_is_kept(stage);
 }
 
 static void a_disk_that_is_full_of_artifacts_fails_with_the_journal_kept(void **state)
 {
-	struct capture_stage *fixture = *state;
-	stage_play(fixture, "disk full", 20);
-	assert_string_equal(stage_error_code(stage_event_params("SamplingProfileFailed")), "disk_full");
-	stage_assert_only_the_journal_is_kept(fixture);
+	struct capture_stage *stage = *state;
+	stage_play(stage, "disk full", 20);
+	assert_string_equal(stage_failure_code(), "disk_full");
+	stage_assert_only_the_journal_is_kept(stage);
 }
 
 static void artifacts_come_all_or_none(void **state)
 {
-	struct capture_stage *fixture = *state;
+	struct capture_stage *stage = *state;
 	char path[4200];
-	stage_play(fixture, "block svg", 20);
-	assert_string_equal(stage_error_code(stage_event_params("SamplingProfileFailed")), "io");
-	snprintf(path, sizeof(path), "%s/capture.folded", stage_folder_of(fixture));
+	stage_play(stage, "block svg", 20);
+	assert_string_equal(stage_failure_code(), "io");
+	snprintf(path, sizeof(path), "%s/capture.folded", stage_folder_of(stage));
 	assert_int_equal(access(path, F_OK), -1);
-	assert_true(json_is_null(json_object_get(fixture->told, "folded_path")));
+	assert_true(json_is_null(json_object_get(stage->told, "folded_path")));
+}
+
+/* A program that is sampled on a disk with so much room. */
+static void play_on_small_disk(struct capture_stage *stage, const char *label, rlim_t bytes)
+{
+	struct rlimit before, limit;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	limit = before;
+	limit.rlim_cur = bytes;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	stage_start_running(stage, label);
+	stage_emit(4000, 127);
+	stage_run_to_the_end(stage);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 }
 
 static void a_disk_that_fills_while_sampling_ends_it_with_what_was_kept(void **state)
 {
-	struct capture_stage *fixture = *state;
-	struct rlimit before, limit;
-	signal(SIGXFSZ, SIG_IGN);
-	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-	limit = before;
-	limit.rlim_cur = 300000;
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-	fixture->options.label = "ok";
-	stage_start(fixture);
-	stage_process_becomes(&fixture->process, PROCESS_RUNNING);
-	stage_emit(4000, 127);
-	stage_run_to_the_end(fixture);
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	struct capture_stage *stage = *state;
+	play_on_small_disk(stage, "ok", 300000);
 	assert_string_equal(stage_event_names(), "Started Progress Finished forgotten");
-	assert_string_equal(stage_member(fixture->told, "reason"), "disk_full");
-	assert_in_range(stage_number(fixture->told, "samples"), 100, 3999);
+	assert_string_equal(stage_member(stage->told, "reason"), "disk_full");
+	assert_in_range(stage_number(stage->told, "samples"), 100, 3999);
 	assert_string_equal(
-		stage_read_file(stage_member(fixture->told, "folded_path")), "this is folded\n");
+		stage_read_file(stage_member(stage->told, "folded_path")), "this is folded\n");
 }
 
 static void a_disk_without_room_for_one_chunk_fails(void **state)
 {
-	struct capture_stage *fixture = *state;
-	struct rlimit before, limit;
-	signal(SIGXFSZ, SIG_IGN);
-	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-	limit = before;
-	limit.rlim_cur = 10000;
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-	fixture->options.label = "empty";
-	stage_start(fixture);
-	stage_process_becomes(&fixture->process, PROCESS_RUNNING);
-	stage_emit(4000, 127);
-	stage_run_to_the_end(fixture);
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-	assert_string_equal(stage_error_code(stage_event_params("SamplingProfileFailed")), "disk_full");
-	stage_assert_only_the_journal_is_kept(fixture);
+	struct capture_stage *stage = *state;
+	play_on_small_disk(stage, "empty", 10000);
+	assert_string_equal(stage_failure_code(), "disk_full");
+	stage_assert_only_the_journal_is_kept(stage);
 }
 
-static void assert_discarded(struct capture_stage *fixture)
+static void assert_discarded(struct capture_stage *stage)
 {
-	char path[256];
-	assert_true(fixture->was_told);
-	assert_null(fixture->told);
-	assert_string_equal(stage_error_code(stage_event_params("SamplingProfileFailed")), "cancelled");
-	assert_int_equal(store_count(fixture->store), 0);
-	snprintf(path, sizeof(path), "%s/captures", fixture->data);
-	assert_int_equal(stage_count_entries(path), 0);
+	assert_true(stage->was_told);
+	assert_null(stage->told);
+	assert_string_equal(stage_failure_code(), "cancelled");
+	assert_int_equal(store_count(stage->store), 0);
+	assert_int_equal(stage_count_captures(stage), 0);
 }
 
 static void discarding_while_sampling_deletes_everything(void **state)
 {
-	struct capture_stage *fixture = *state;
-	struct capture *capture = stage_start(fixture);
-	stage_process_becomes(&fixture->process, PROCESS_RUNNING);
+	struct capture_stage *stage = *state;
+	struct capture *capture = stage_start_running(stage, NULL);
 	stage_emit(100, 10);
 	capture_stop(capture, "stopped", true);
-	stage_run_to_the_end(fixture);
-	assert_discarded(fixture);
+	stage_run_to_the_end(stage);
+	assert_discarded(stage);
 }
 
 static void discarding_while_it_ends_deletes_everything(void **state)
 {
-	struct capture_stage *fixture = *state;
-	fixture->options.label = "slow";
-	struct capture *capture = stage_start(fixture);
-	stage_process_becomes(&fixture->process, PROCESS_RUNNING);
+	struct capture_stage *stage = *state;
+	struct capture *capture = stage_start_running(stage, "slow");
 	stage_emit(100, 10);
 	capture_stop(capture, "stopped", false);
-	stage_run_until_event(fixture, "Progress");
+	stage_run_until_event(stage, "Progress");
 	capture_stop(capture, "stopped", true);
 	capture_stop(capture, "stopped", true);
 	assert_null(strstr(stage_event_names(), "Failed"));
-	stage_run_to_the_end(fixture);
-	assert_discarded(fixture);
+	stage_run_to_the_end(stage);
+	assert_discarded(stage);
 }
 
 static void an_armed_capture_can_be_undone_in_silence(void **state)
 {
-	struct capture_stage *fixture = *state;
-	char path[256];
+	struct capture_stage *stage = *state;
 	struct error err = {0};
-	struct capture *capture = captures_start(fixture->captures, &fixture->options, &err);
+	struct capture *capture = captures_start(stage->captures, &stage->options, &err);
 	char id[64];
 	strcpy(id, capture_id(capture));
 	capture_cancel_armed(capture);
-	assert_null(captures_find(fixture->captures, id));
-	stage_run_to_the_end(fixture);
+	assert_null(captures_find(stage->captures, id));
+	stage_run_to_the_end(stage);
 	assert_string_equal(stage_event_names(), "forgotten");
-	snprintf(path, sizeof(path), "%s/captures", fixture->data);
-	assert_int_equal(stage_count_entries(path), 0);
+	assert_int_equal(stage_count_captures(stage), 0);
 }
 
 static void a_program_whose_exec_fails_is_told_as_launch_failed(void **state)
 {
-	struct capture_stage *fixture = *state;
+	struct capture_stage *stage = *state;
 	struct error err = {0};
-	stage_start(fixture);
+	stage_start(stage);
 	error_set(&err, ERROR_LAUNCH_FAILED, "exec failed");
-	struct process_watch *watch = fixture->process.watches;
-	watch->ops->failed(watch->context, &fixture->process, &err);
-	stage_run_to_the_end(fixture);
-	assert_string_equal(
-		stage_error_code(stage_event_params("SamplingProfileFailed")), "launch_failed");
+	struct process_watch *watch = stage->process.watches;
+	watch->ops->failed(watch->context, &stage->process, &err);
+	stage_run_to_the_end(stage);
+	assert_string_equal(stage_failure_code(), "launch_failed");
 }
 
 static void what_a_boundless_analyzer_says_is_bounded(void **state)
 {
-	struct capture_stage *fixture = *state;
-	stage_play(fixture, "huge", 20);
-	char *text = json_dumps(fixture->told, JSON_COMPACT);
+	struct capture_stage *stage = *state;
+	stage_play(stage, "huge", 20);
+	char *text = json_dumps(stage->told, JSON_COMPACT);
 	assert_non_null(text);
 	assert_true(strlen(text) < LIMIT_LINE_BYTES);
 	free(text);
-	const json_t *top = json_object_get(json_object_get(fixture->told, "summary"), "top");
+	const json_t *top = json_object_get(json_object_get(stage->told, "summary"), "top");
 	assert_int_equal(json_array_size(top), LIMIT_EVENT_LIST);
 }
 
 static void a_waiter_that_left_is_not_told(void **state)
 {
-	struct capture_stage *fixture = *state;
-	fixture->options.label = "ok";
-	struct capture *capture = stage_start(fixture);
-	capture_unwait(&fixture->wait);
-	capture_unwait(&fixture->wait);
+	struct capture_stage *stage = *state;
+	stage->options.label = "ok";
+	struct capture *capture = stage_start(stage);
+	capture_unwait(&stage->wait);
+	capture_unwait(&stage->wait);
 	capture_stop(capture, "stopped", true);
-	stage_run_to_the_end(fixture);
-	assert_false(fixture->was_told);
+	stage_run_to_the_end(stage);
+	assert_false(stage->was_told);
 }
 
 /* The analyzer alone. */
@@ -282,14 +265,14 @@ static void set_flag(void *context)
 
 static void an_analyzer_that_says_nothing_is_killed(void **state)
 {
-	struct capture_stage *fixture = *state;
+	struct capture_stage *stage = *state;
 	static const struct analyzer_ops ops = {take_progress, take_done, take_failure};
 	struct error err = {0};
 	struct artifacts artifacts;
 	bool failed = false, closed = false;
 	json_t *facts = json_pack("{s:s}", "label", "slow");
-	struct analyzer_options options = {.loop = &fixture->loop,
-		.path = fixture->self,
+	struct analyzer_options options = {.loop = &stage->loop,
+		.path = stage->self,
 		.ops = &ops,
 		.context = &failed,
 		.stall_ms = 300};
@@ -305,12 +288,12 @@ static void an_analyzer_that_says_nothing_is_killed(void **state)
 		.facts = facts};
 	analyzer_feed(analyzer, &input);
 	while (!failed) {
-		uv_run(&fixture->loop, UV_RUN_ONCE);
+		uv_run(&stage->loop, UV_RUN_ONCE);
 	}
 	assert_string_equal(
 		analyzer_said.message, "the analyzer made no progress for 300 ms and was ended");
 	analyzer_close(analyzer, true, set_flag, &closed);
-	uv_run(&fixture->loop, UV_RUN_DEFAULT);
+	uv_run(&stage->loop, UV_RUN_DEFAULT);
 	assert_true(closed);
 	json_decref(facts);
 	close(journal);
@@ -319,14 +302,12 @@ static void an_analyzer_that_says_nothing_is_killed(void **state)
 /* More descriptors than the channel holds at once: they wait until it has room. */
 static void an_analyzer_is_fed_more_than_its_channel_holds(void **state)
 {
-	struct capture_stage *fixture = *state;
-	fixture->options.label = "ok";
-	struct capture *capture = stage_start(fixture);
-	stage_process_becomes(&fixture->process, PROCESS_RUNNING);
+	struct capture_stage *stage = *state;
+	struct capture *capture = stage_start_running(stage, "ok");
 	char path[128];
 	for (int i = 0; i < 150; i++) {
 		struct stat status;
-		snprintf(path, sizeof(path), "%s/image%d", fixture->path, i);
+		snprintf(path, sizeof(path), "%s/image%d", stage->path, i);
 		int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0755);
 		assert_int_equal(fstat(fd, &status), 0);
 		close(fd);
@@ -343,33 +324,34 @@ static void an_analyzer_is_fed_more_than_its_channel_holds(void **state)
 	}
 	stage_emit(10, 5);
 	capture_stop(capture, "stopped", false);
-	stage_run_to_the_end(fixture);
-	assert_string_equal(stage_member(fixture->told, "state"), "finished");
-	assert_int_equal(stage_number(fixture->told, "samples"), 10);
+	stage_run_to_the_end(stage);
+	assert_string_equal(stage_member(stage->told, "state"), "finished");
+	assert_int_equal(stage_number(stage->told, "samples"), 10);
 }
+
+#define CASE(function) cmocka_unit_test_setup_teardown(function, stage_set_up, stage_tear_down)
 
 int main(int argc, char **argv)
 {
 	stage_begin(argc, argv);
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, stage_set_up, stage_tear_down)
-		TEST(no_samples_says_how_little_the_program_did),
-		TEST(a_program_that_never_ran_has_no_samples),
-		TEST(an_analyzer_that_crashes_costs_only_the_names),
-		TEST(an_analyzer_that_always_crashes_fails_the_capture_and_keeps_the_journal),
-		TEST(an_analyzer_that_cannot_start_fails_the_capture),
-		TEST(a_disk_that_is_full_of_artifacts_fails_with_the_journal_kept),
-		TEST(artifacts_come_all_or_none),
-		TEST(a_disk_that_fills_while_sampling_ends_it_with_what_was_kept),
-		TEST(a_disk_without_room_for_one_chunk_fails),
-		TEST(discarding_while_sampling_deletes_everything),
-		TEST(discarding_while_it_ends_deletes_everything),
-		TEST(an_armed_capture_can_be_undone_in_silence),
-		TEST(a_program_whose_exec_fails_is_told_as_launch_failed),
-		TEST(what_a_boundless_analyzer_says_is_bounded),
-		TEST(a_waiter_that_left_is_not_told),
-		TEST(an_analyzer_that_says_nothing_is_killed),
-		TEST(an_analyzer_is_fed_more_than_its_channel_holds),
+		CASE(no_samples_says_how_little_the_program_did),
+		CASE(a_program_that_never_ran_has_no_samples),
+		CASE(an_analyzer_that_crashes_costs_only_the_names),
+		CASE(an_analyzer_that_always_crashes_fails_the_capture_and_keeps_the_journal),
+		CASE(an_analyzer_that_cannot_start_fails_the_capture),
+		CASE(a_disk_that_is_full_of_artifacts_fails_with_the_journal_kept),
+		CASE(artifacts_come_all_or_none),
+		CASE(a_disk_that_fills_while_sampling_ends_it_with_what_was_kept),
+		CASE(a_disk_without_room_for_one_chunk_fails),
+		CASE(discarding_while_sampling_deletes_everything),
+		CASE(discarding_while_it_ends_deletes_everything),
+		CASE(an_armed_capture_can_be_undone_in_silence),
+		CASE(a_program_whose_exec_fails_is_told_as_launch_failed),
+		CASE(what_a_boundless_analyzer_says_is_bounded),
+		CASE(a_waiter_that_left_is_not_told),
+		CASE(an_analyzer_that_says_nothing_is_killed),
+		CASE(an_analyzer_is_fed_more_than_its_channel_holds),
 	};
 	return cmocka_run_group_tests_name("capture_end", tests, NULL, NULL);
 }

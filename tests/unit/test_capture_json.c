@@ -66,6 +66,15 @@ static int tear_down(void **state)
 	return 0;
 }
 
+/* One stack of process 10, and so many samples of it in its main thread and in the other one. */
+static void sample(struct fixture *fixture, const struct recorded_frame *frames, size_t count,
+	unsigned in_main, unsigned in_other)
+{
+	recorded_stack(&fixture->journal, 5, 10, JOURNAL_STACK_UNKNOWN, frames, count);
+	recorded_samples(&fixture->journal, 10, 5, in_main);
+	recorded_samples(&fixture->journal, 11, 5, in_other);
+}
+
 static void attribute(struct fixture *fixture)
 {
 	recorded_seal(&fixture->journal);
@@ -145,9 +154,7 @@ static void copies_the_facts_and_accounts_for_every_sample(void **state)
 
 	fixture->facts = json_pack("{s:s,s:{s:i},s:[{s:s}]}", "capture_id", "c1", "options", "hz", 999,
 		"warnings", "code", "first");
-	recorded_stack(&fixture->journal, 5, 10, JOURNAL_STACK_UNKNOWN, leaf, 1);
-	recorded_samples(&fixture->journal, 10, 5, 30);
-	recorded_samples(&fixture->journal, 11, 5, 70);
+	sample(fixture, leaf, 1, 30, 70);
 	recorded_add(&fixture->journal,
 		&(struct journal_record){.type = JOURNAL_LOSS, .loss = {1, JOURNAL_LOSS_RING, 7, 0}});
 	recorded_add(&fixture->journal,
@@ -180,9 +187,7 @@ static void lists_threads_and_images_by_their_samples(void **state)
 	const struct recorded_frame frames[] = {
 		{0x1800, NATIVE}, {0x1805, NATIVE}, {0x9000, NATIVE}, {1, JOURNAL_FRAME_INTERPRETED}};
 
-	recorded_stack(&fixture->journal, 5, 10, JOURNAL_STACK_UNKNOWN, frames, 4);
-	recorded_samples(&fixture->journal, 10, 5, 30);
-	recorded_samples(&fixture->journal, 11, 5, 70);
+	sample(fixture, frames, 4, 30, 70);
 	recorded_samples(&fixture->journal, 11, 0, 5);
 	json_t *json = written(fixture);
 
@@ -205,8 +210,7 @@ static void names_places_that_have_no_symbol(void **state)
 	const struct recorded_frame frames[] = {{0x1800, NATIVE}, {0x1805, NATIVE}, {0x9000, NATIVE},
 		{0xffffffff81000000, JOURNAL_FRAME_KERNEL}};
 
-	recorded_stack(&fixture->journal, 5, 10, JOURNAL_STACK_UNKNOWN, frames, 4);
-	recorded_samples(&fixture->journal, 10, 5, 3);
+	sample(fixture, frames, 4, 3, 0);
 	json_t *json = written(fixture);
 
 	assert_string(json, "functions.0.function", "[liba.so.1+0x4800]");
