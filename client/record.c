@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "client/profctl.h"
@@ -17,7 +18,9 @@
 #include "protocol/names.h"
 #include "protocol/programs.h"
 
-#define PATH_BYTES 4096
+#define PATH_BYTES     4096
+#define WAIT_STEP_MS   250
+#define WAIT_NOTICE_NS UINT64_C(2000000000)
 
 extern char **environ;
 
@@ -212,6 +215,32 @@ static pid_t daemon_pid(struct profclient *client, struct error *err)
 	return pid;
 }
 
+/* --- signals --- */
+
+static volatile sig_atomic_t signals_seen;
+
+/* The terminal sends these to the program too; what they mean is its decision, we stay to tell how it went. */
+static void stay_alive(int number)
+{
+	(void)number;
+	signals_seen++;
+}
+
+static void set_signals(void)
+{
+	/* Caught, not ignored: exec gives the program back what we had been started with. */
+	struct sigaction action = {.sa_handler = stay_alive, .sa_flags = SA_RESTART};
+	static const int numbers[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		struct sigaction old;
+		if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL) {
+			sigaction(numbers[i], &action, NULL);
+		}
+	}
+}
+
+/* --- following --- */
+
 /* Takes one message; true when it is the capture's end. Takes message. */
 static bool take_message(struct record *record, json_t *message)
 {
@@ -243,40 +272,58 @@ static void read_messages(struct record *record)
 	}
 }
 
-/* Until the program has ended, and the capture too (or it cannot any more). */
-static void follow(struct record *record)
+static bool is_open(const struct record *record)
 {
-	for (;;) {
+	return record->final == NULL && record->lost.code == ERROR_NONE;
+}
+
+static void follow_program(struct record *record)
+{
+	while (!reap(record, false)) {
 		read_messages(record);
-		bool capture_open = record->final == NULL && record->lost.code == ERROR_NONE;
-		if (reap(record, false) && !capture_open) {
-			return;
-		}
-		struct pollfd fds[2] = {{.fd = record->is_reaped ? -1 : record->pidfd, .events = POLLIN},
-			{.fd = capture_open ? profclient_fd(record->client) : -1, .events = POLLIN}};
+		struct pollfd fds[2] = {{.fd = record->pidfd, .events = POLLIN},
+			{.fd = is_open(record) ? profclient_fd(record->client) : -1, .events = POLLIN}};
 		poll(fds, 2, -1);
 	}
 }
 
-/* --- signals --- */
-
-/* The terminal sends these to the program too; what they mean is its decision, we stay to tell how it went. */
-static void stay_alive(int number)
+static uint64_t now_ns(void)
 {
-	(void)number;
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static void set_signals(void)
+static void announce_wait(const struct record *record)
 {
-	/* Caught, not ignored: exec gives the program back what we had been started with. */
-	struct sigaction action = {.sa_handler = stay_alive, .sa_flags = SA_RESTART};
-	static const int numbers[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		struct sigaction old;
-		if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL) {
-			sigaction(numbers[i], &action, NULL);
+	record_clear_progress(record);
+	fprintf(stderr, "profctl: the program has ended; waiting for its profile, Ctrl-C leaves\n");
+}
+
+/* Until the capture has ended too, or cannot any more, or nobody wants to wait. */
+static void follow_capture(struct record *record)
+{
+	sig_atomic_t before = signals_seen;
+	uint64_t notice_ns = now_ns() + WAIT_NOTICE_NS;
+	for (;;) {
+		read_messages(record);
+		if (!is_open(record)) {
+			return;
 		}
+		if (signals_seen != before) {
+			break;
+		}
+		if (now_ns() >= notice_ns) {
+			notice_ns = UINT64_MAX;
+			announce_wait(record);
+		}
+		/* In steps: a signal that comes just before the call does not end it. */
+		struct pollfd fd = {.fd = profclient_fd(record->client), .events = POLLIN};
+		poll(&fd, 1, WAIT_STEP_MS);
 	}
+	error_set(&record->lost, ERROR_CANCELLED, "the profile was not waited for");
+	error_hint(&record->lost, "profd goes on with it: it is capture %s in profctl captures",
+		record->capture_id);
 }
 
 /* --- the command --- */
@@ -294,7 +341,8 @@ static int run_program(struct record *record)
 		return not_run(record, &err);
 	}
 	gate_close(&record->gate);
-	follow(record);
+	follow_program(record);
+	follow_capture(record);
 	record_clear_progress(record);
 	record_report(record);
 	return shell_status(record->wait_status);

@@ -87,7 +87,9 @@ static void report_finished(const json_t *params)
 void record_report(const struct record *record)
 {
 	if (record->final == NULL) {
-		fprintf(stderr, "profctl: the profile was lost, the program was not disturbed\n");
+		if (record->lost.code != ERROR_CANCELLED) {
+			fprintf(stderr, "profctl: the profile was lost, the program was not disturbed\n");
+		}
 		profctl_complain(&record->lost);
 		return;
 	}
