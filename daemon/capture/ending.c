@@ -1,4 +1,3 @@
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,9 +6,9 @@
 #include "base/files.h"
 #include "capture/recording.h"
 #include "protocol/names.h"
+#include "target/target.h"
 
 #define ANALYZER_STALL_MS 60000
-#define KERNEL_SYMBOLS    "/proc/kallsyms"
 
 static void analyze(struct capture *capture, bool symbols);
 
@@ -281,7 +280,7 @@ static bool open_inputs(struct capture *capture, struct error *err)
 	capture->journal_fd = files_open(capture->folder.fd, ARTIFACT_JOURNAL, err);
 	if (capture->record.effective.kernel_frames) {
 		/* Optional: without it kernel frames stay addresses. */
-		capture->kernel_symbols_fd = open(KERNEL_SYMBOLS, O_RDONLY | O_CLOEXEC);
+		capture->kernel_symbols_fd = target_open_kernel_symbols();
 	}
 	return capture->journal_fd >= 0;
 }

@@ -54,4 +54,10 @@ bool target_is_ours(pid_t pid, struct error *err);
  */
 int target_open_mapped_file(pid_t pid, const struct target_mapping *mapping, struct error *err);
 
+/*
+ * The kernel's own symbol table, lines "address type name [module]" (/proc/kallsyms); addresses are 0 for whom
+ * kernel.kptr_restrict keeps them from (proc_sys_kernel(5)). Owned; -1: not there.
+ */
+int target_open_kernel_symbols(void);
+
 #endif

@@ -429,3 +429,8 @@ int target_open_mapped_file(pid_t pid, const struct target_mapping *mapping, str
 	}
 	return fd;
 }
+
+int target_open_kernel_symbols(void)
+{
+	return open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+}
