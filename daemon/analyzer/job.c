@@ -103,8 +103,14 @@ static bool write_svg(struct job *job, struct buffer *out, json_t *facts)
 
 	(void)facts;
 	make_title(job, title, sizeof(title));
-	snprintf(subtitle, sizeof(subtitle), "%" PRIu64 " samples in %" PRIu64 ".%" PRIu64 " s",
-		model_samples(job->model), ms / 1000, ms / 100 % 10);
+	int len =
+		snprintf(subtitle, sizeof(subtitle), "%" PRIu64 " samples in ", model_samples(job->model));
+	if (ms < 1000) {
+		snprintf(subtitle + len, sizeof(subtitle) - (size_t)len, "%" PRIu64 " ms", ms);
+	} else {
+		snprintf(subtitle + len, sizeof(subtitle) - (size_t)len, "%" PRIu64 ".%02" PRIu64 " s",
+			ms / 1000, ms / 10 % 100);
+	}
 	return svg_write(out, job->attribution->tree, &options);
 }
 
