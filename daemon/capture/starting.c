@@ -54,6 +54,9 @@ static void process_exited(void *context, struct process *process)
 {
 	struct capture *capture = context;
 	record_set_exit(&capture->record, process);
+	if (process_launch_error(process) != NULL) {
+		capture->failure = *process_launch_error(process);
+	}
 	ending_begin(capture, "target_exited");
 }
 
@@ -166,6 +169,8 @@ static bool create_pipeline(
 	struct capture *capture, const struct capture_options *options, uint64_t hz, struct error *err)
 {
 	json_t *facts = record_facts(&capture->record);
+	/* The journal says what was asked for; what became of it is not known yet. */
+	json_object_del(facts, "effective");
 	char *text = json_dumps(facts, JSON_COMPACT | JSON_ENSURE_ASCII);
 	json_decref(facts);
 	if (text == NULL) {

@@ -117,11 +117,13 @@ static void on_output(void *context, struct process *process, enum process_strea
 static json_t *exit_params(const struct process *process)
 {
 	const struct process_exit *end = process_exit(process);
-	return json_pack("{s:O,s:o,s:o,s:b,s:I,s:I,s:I}", "build_id", process_build_id(process),
+	const struct error *why = process_launch_error(process);
+	return json_pack("{s:O,s:o,s:o,s:b,s:I,s:I,s:I,s:o*}", "build_id", process_build_id(process),
 		"exit_code", end->was_signalled ? json_null() : json_integer(end->exit_code), "signal",
 		signal_to_json(end->was_signalled ? end->signal : 0), "core_dumped", end->core_dumped,
 		"user_us", (json_int_t)end->user_us, "system_us", (json_int_t)end->system_us,
-		"max_rss_bytes", (json_int_t)end->max_rss_bytes);
+		"max_rss_bytes", (json_int_t)end->max_rss_bytes, "error",
+		why != NULL ? error_to_json(why) : NULL);
 }
 
 static void settle(struct daemon *daemon)

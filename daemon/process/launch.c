@@ -7,6 +7,8 @@
 #include "process/environment.h"
 #include "process/record.h"
 
+#define GATE_EXIT_MS 1000 /* what a gate gets to exit by itself */
+
 static void on_output_closed(struct output *output)
 {
 	process_handle_closed(output->context);
@@ -115,6 +117,7 @@ static void become_ready(struct process *process)
 		return;
 	}
 	process->state = PROCESS_HELD;
+	process->was_held = process->hold && !process->stopping;
 	process_tell_ready(process);
 	if (!process->hold && !process->stopping) {
 		process_resume(process, NULL); /* a gate that died meanwhile is told by its end */
@@ -128,13 +131,16 @@ static void become_running(struct process *process)
 	process_tell_running(process);
 }
 
-/* What the gate did not become is of no use; the error is told once it has been reaped. */
+/*
+ * What the gate did not become is of no use; the error is told once it has been reaped. The exit code of a held one is the gate's own: it
+ * exits once it has said why.
+ */
 static void fail_launch(struct process *process)
 {
 	struct launch *launch = process->launch;
 	launch->failed = true;
 	uv_poll_stop(&launch->poll);
-	kill(process->pid, SIGKILL);
+	process_expect_end(process, process->was_held ? GATE_EXIT_MS : 0);
 }
 
 static void on_gate(uv_poll_t *poll, int status, int events)

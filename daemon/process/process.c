@@ -43,6 +43,7 @@ static void free_process(struct process *process)
 	}
 	free(process->argv);
 	free(process->cwd);
+	free(process->launch_error);
 	free(process);
 }
 
@@ -127,8 +128,7 @@ void processes_set_umask(struct processes *processes, long bits)
 	processes->umask_bits = bits;
 }
 
-/* The key of a build_id; false when it can be none. */
-static bool key_of(const json_t *build_id, char key[LIMIT_ID_BYTES + 1])
+bool processes_key(const json_t *build_id, char key[LIMIT_ID_BYTES + 1])
 {
 	if (json_is_integer(build_id)) {
 		snprintf(key, LIMIT_ID_BYTES + 1, "%lld", (long long)json_integer_value(build_id));
@@ -164,7 +164,7 @@ static bool name(struct process *process, json_t *build_id, struct error *err)
 		return process->build_id != NULL ||
 			   error_set(err, ERROR_LIMIT_EXCEEDED, "no memory for a build_id");
 	}
-	if (!key_of(build_id, process->key)) {
+	if (!processes_key(build_id, process->key)) {
 		return error_set(err, ERROR_BAD_PARAMS,
 			"build_id must be an integer or a string of 1 to %d bytes", LIMIT_ID_BYTES);
 	}
@@ -264,7 +264,7 @@ struct process *processes_find(
 	struct processes *processes, const json_t *build_id, struct error *err)
 {
 	char key[LIMIT_ID_BYTES + 1];
-	if (!key_of(build_id, key)) {
+	if (!processes_key(build_id, key)) {
 		error_set(err, ERROR_BUILD_NOT_FOUND, "there is no build of such a name");
 		return NULL;
 	}
@@ -435,4 +435,9 @@ const char *const *process_argv(const struct process *process, size_t *count)
 const struct process_exit *process_exit(const struct process *process)
 {
 	return process->state == PROCESS_EXITED ? &process->exit : NULL;
+}
+
+const struct error *process_launch_error(const struct process *process)
+{
+	return process->launch_error;
 }

@@ -10,6 +10,7 @@
 #include <uv.h>
 
 #include "protocol/error.h"
+#include "protocol/limits.h"
 
 /*
  * The programs that clients launched ("builds"): a table of them, each from its gate to its exit. Loop thread only.
@@ -36,12 +37,12 @@ struct process_watch_ops {
 	void (*ready)(void *context, struct process *process);
 	/* The target runs (its exec succeeded). */
 	void (*running)(void *context, struct process *process);
-	/* It never ran. The process is gone after this call. */
+	/* It never ran, and nobody was told that it is held. The process is gone after this call. */
 	void (*failed)(void *context, struct process *process, const struct error *err);
 	/* Bytes of a stream, in order, offset counts from the stream's first byte. bytes is borrowed for the call. */
 	void (*output)(void *context, struct process *process, enum process_stream stream,
 		uint64_t offset, const char *bytes, size_t len);
-	/* It has ended and its output was read (at most 500 ms are waited for output that others hold open). */
+	/* It has ended and its output was read (at most 500 ms are waited for output that others hold open). A held one may never have run. */
 	void (*exited)(void *context, struct process *process);
 };
 
@@ -91,6 +92,8 @@ void processes_set_umask(struct processes *processes, long bits);
 struct process *processes_launch(struct processes *processes, const struct process_options *options,
 	struct process_watch *watch, struct error *err);
 
+/* The build_id as a string, as process_key tells it; false when it can be none. Pure. */
+bool processes_key(const json_t *build_id, char key[LIMIT_ID_BYTES + 1]);
 /* By the contract's rule: 7 and "7" are the same; the newest of that name. NULL: build_not_found. */
 struct process *processes_find(
 	struct processes *processes, const json_t *build_id, struct error *err);
@@ -128,5 +131,7 @@ const char *process_cwd(
 	const struct process *process); /* as given, or the daemon's; "" when that is not known */
 const char *const *process_argv(const struct process *process, size_t *count);
 const struct process_exit *process_exit(const struct process *process); /* NULL while it lives */
+/* Why a held one that was resumed, or whose gate was killed, never became its program, once exited; NULL: it did. */
+const struct error *process_launch_error(const struct process *process);
 
 #endif

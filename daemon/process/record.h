@@ -37,11 +37,14 @@ struct process {
 	uint64_t started_unix_us;
 	struct process_exit exit;
 	bool hold;
-	bool went;        /* "go" was said */
+	bool went; /* "go" was said */
+	bool
+		was_held; /* whoever launched it knows it by its name: its end is told as such, also when it never ran */
 	bool forgotten;   /* out of the table; freed when its last handle has closed */
 	unsigned handles; /* open or closing */
 
-	struct launch *launch; /* NULL once it runs or the gate is closed */
+	struct launch *launch;      /* NULL once it runs or the gate is closed */
+	struct error *launch_error; /* owned; NULL: none, or memory was out */
 	struct pidfd_watch ended;
 	struct output outputs[2];
 	uv_timer_t timer;
@@ -110,6 +113,8 @@ void process_close_launch(struct process *process);
 
 /* stop.c */
 
+/* Gives a gate that is of no use so long to end, then kills it. */
+void process_expect_end(struct process *process, uint64_t within_ms);
 /* Does whatever is due: looks for the end, kills, drains, reaps and tells. The process may be gone afterwards. */
 void process_advance(struct process *process);
 

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 
 #include "process/child.h"
 #include "process/record.h"
@@ -64,6 +65,15 @@ static bool must_wait_for_output(struct process *process)
 	return true;
 }
 
+void process_expect_end(struct process *process, uint64_t within_ms)
+{
+	if (within_ms == 0) {
+		kill(process->pid, SIGKILL);
+	} else {
+		wait_until(process, uv_now(process->table->loop) + within_ms);
+	}
+}
+
 static void end_failed(struct process *process)
 {
 	if (process->launch != NULL) {
@@ -77,6 +87,9 @@ static void end_failed(struct process *process)
 
 static void end_exited(struct process *process)
 {
+	if (process->launch != NULL && (process->launch_error = malloc(sizeof(struct error))) != NULL) {
+		*process->launch_error = process->launch->err;
+	}
 	output_read_rest(&process->outputs[0], REST_BYTES);
 	output_read_rest(&process->outputs[1], REST_BYTES);
 	process_remember(process);
@@ -94,18 +107,21 @@ void process_advance(struct process *process)
 		process->killed = true;
 	}
 	if (!process->has_ended) {
+		if (process->launch != NULL && process->launch->failed) {
+			kill(process->pid, SIGKILL);
+		}
 		return;
 	}
-	bool never_ran =
-		process->launch != NULL || process->state == PROCESS_STARTING || process->cancelled;
-	if (!never_ran && (must_wait_for_group(process) || must_wait_for_output(process))) {
+	bool is_undone = process->cancelled || process->state == PROCESS_STARTING ||
+					 (process->launch != NULL && !process->was_held);
+	if (!is_undone && (must_wait_for_group(process) || must_wait_for_output(process))) {
 		return;
 	}
 	if (child_reap(process->ended.fd, &process->exit) == CHILD_NOT_YET) {
 		wait_until(process, uv_now(process->table->loop) + REAP_AGAIN_MS);
 		return;
 	}
-	if (never_ran) {
+	if (is_undone) {
 		end_failed(process);
 	} else {
 		end_exited(process);

@@ -93,9 +93,11 @@ static void fails_when_the_gate_is_killed_while_it_waits(void **state)
 	struct process_stage *stage = *state;
 	stage_hold_script(stage, "echo ran");
 	kill(process_pid(stage->seen.process), SIGKILL);
-	stage_run_until(stage, &stage->seen, 'f');
-	assert_string_equal(stage->seen.told, "rf");
-	assert_string_equal(stage->seen.err.detail, "gate_died");
+	stage_run_until(stage, &stage->seen, 'x');
+	assert_string_equal(stage->seen.told, "rx");
+	assert_int_equal(stage->seen.exit.signal, SIGKILL);
+	assert_non_null(process_launch_error(stage->seen.process));
+	assert_string_equal(process_launch_error(stage->seen.process)->detail, "gate_died");
 }
 
 static void lays_changes_over_its_own_environment(void **state)
