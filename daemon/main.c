@@ -17,10 +17,12 @@
 #include "commands/command.h"
 #include "commands/daemon.h"
 #include "commands/lease.h"
+#include "commands/request_keys.h"
 #include "shutdown.h"
 #include "options.h"
 #include "protocol/programs.h"
 #include "protocol/socket_path.h"
+#include "server/activation.h"
 
 #define EXIT_USAGE 2
 
@@ -30,7 +32,8 @@ struct program {
 	struct shutdown shutdown;
 	struct options options;
 	uv_loop_t loop;
-	int data_fd; /* holds the lock on the data folder */
+	int data_fd;      /* holds the lock on the data folder */
+	int activated_fd; /* the socket that a service manager made; 0: none */
 	char socket_path[SOCKET_PATH_BYTES];
 	char gate_path[4096], analyzer_path[4096];
 };
@@ -84,13 +87,14 @@ static void raise_descriptor_limit(struct processes *processes)
 static bool open_server(struct program *program, struct error *err)
 {
 	struct daemon *daemon = &program->daemon;
-	if (!socket_path_find(program->options.socket, program->socket_path, err) ||
-		!socket_path_prepare(program->socket_path, err)) {
+	if (program->activated_fd == 0 &&
+		!socket_path_find(program->options.socket, program->socket_path, err)) {
 		return false;
 	}
 	struct server_options options = {
 		.loop = &program->loop,
 		.socket_path = program->socket_path,
+		.activated_fd = program->activated_fd,
 		.log = &daemon->log,
 		.request = command_dispatch,
 		.client_gone = client_gone,
@@ -158,6 +162,9 @@ static bool open_daemon(struct program *program, struct error *err)
 	daemon->loop = &program->loop;
 	daemon->log = (struct log){.level = program->options.log_level, .fd = STDERR_FILENO};
 	daemon->started_ns = clock_monotonic_ns();
+	daemon->data_dir = program->options.data_dir;
+	daemon->gate_path = program->gate_path;
+	daemon->analyzer_path = program->analyzer_path;
 	daemon->begin_shutdown = begin_shutdown;
 	daemon->settled = settled;
 	return make_instance_id(daemon->instance_id, err) &&
@@ -171,6 +178,7 @@ static bool open_daemon(struct program *program, struct error *err)
 static void close_daemon(struct program *program)
 {
 	struct daemon *daemon = &program->daemon;
+	request_keys_finish(daemon);
 	leases_finish(daemon);
 	captures_destroy(daemon->captures);
 	builds_finish(daemon);
@@ -228,7 +236,7 @@ static int run(struct program *program)
 	}
 	shutdown_init(&program->shutdown, daemon, program->options.idle_exit_ms);
 	log_write(&daemon->log, LOG_INFO, "main",
-		"profd " PROFD_VERSION " listens on %s, keeps captures in %s", program->socket_path,
+		"profd " PROFD_VERSION " listens on %s, keeps captures in %s", server_path(daemon->server),
 		program->options.data_dir);
 	tell_readiness(&program->options, NULL);
 	uv_run(&program->loop, UV_RUN_DEFAULT);
@@ -265,6 +273,10 @@ int main(int argc, char **argv)
 	if (parsed == OPTIONS_BAD) {
 		complain(&err);
 		return EXIT_USAGE;
+	}
+	if (!activation_take(&program.activated_fd, &err)) {
+		complain(&err);
+		return EXIT_FAILURE;
 	}
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a file over RLIMIT_FSIZE is an error like a full disk */

@@ -25,6 +25,13 @@
 #define LIMIT_OUTPUT_EVENT_BYTES 8192  /* program output in one event */
 #define LIMIT_EVENT_LIST         20    /* entries of a list in an event */
 
+#define LIMIT_SUBSCRIPTIONS 64   /* per client, with Subscribe */
+#define LIMIT_KEPT_EVENTS   4096 /* for since_seq */
+#define LIMIT_KEPT_EVENT_BYTES                                                                     \
+	(3 * 1024 * 1024)             /* of their lines; all of them must fit a client's queue */
+#define LIMIT_REQUEST_KEYS   1024 /* remembered */
+#define LIMIT_REQUEST_KEY_MS (10 * 60 * 1000)
+
 /* The queue of one client. */
 #define LIMIT_QUEUE_EVENT_BYTES (1024 * 1024)     /* above it output events are dropped */
 #define LIMIT_QUEUE_HARD_BYTES  (4 * 1024 * 1024) /* above it the client is disconnected */

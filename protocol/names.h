@@ -14,6 +14,7 @@
 #define EVENT_SAMPLING_PROFILE_PROGRESS "SamplingProfileProgress"
 #define EVENT_SAMPLING_PROFILE_FINISHED "SamplingProfileFinished"
 #define EVENT_SAMPLING_PROFILE_FAILED   "SamplingProfileFailed"
+#define EVENT_CAPTURE_RECOVERED         "CaptureRecovered"
 #define EVENT_EVENTS_DROPPED            "EventsDropped"
 #define EVENT_DAEMON_STOPPING           "DaemonStopping"
 

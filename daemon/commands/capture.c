@@ -5,9 +5,12 @@
 
 #include <uv.h>
 
+#include "commands/captures.h"
 #include "commands/methods.h"
 #include "commands/page.h"
+#include "commands/params.h"
 #include "protocol/limits.h"
+#include "store/capture_id.h"
 
 /* WaitCapture. Freed when its timer has closed, whichever way it ended. */
 struct waiter {
@@ -17,11 +20,6 @@ struct waiter {
 	uint64_t timeout_ms;
 	char capture_id[LIMIT_ID_BYTES + 1];
 };
-
-static bool not_found(const char *id, struct error *err)
-{
-	return error_set(err, ERROR_CAPTURE_NOT_FOUND, "there is no capture \"%s\"", id);
-}
 
 static void on_timer_closed(uv_handle_t *handle)
 {
@@ -95,24 +93,13 @@ static void wait_running(
 	}
 	capture_wait(capture, &waiter->wait);
 	request_on_gone(request, on_gone, waiter);
-}
-
-/* A record as it is now, of a capture that runs or has ended. Owned; NULL: err. */
-static json_t *record_now(const struct daemon *daemon, const char *id, struct error *err)
-{
-	struct capture *capture = captures_find(daemon->captures, id);
-	json_t *record =
-		capture != NULL ? capture_record(capture) : json_incref(store_get(daemon->store, id));
-	if (record == NULL) {
-		not_found(id, err);
-	}
-	return record;
+	request_allow_cancel(request);
 }
 
 static void get_capture(struct daemon *daemon, struct request *request, const json_t *params)
 {
 	struct error err = {0};
-	json_t *record = record_now(daemon, command_string(params, "capture_id", ""), &err);
+	json_t *record = captures_record(daemon, command_string(params, "capture_id", ""), &err);
 	if (record == NULL) {
 		request_fail(request, &err);
 	} else {
@@ -133,14 +120,23 @@ static void wait_capture(struct daemon *daemon, struct request *request, const j
 
 static void list_captures(struct daemon *daemon, struct request *request, const json_t *params)
 {
+	const char *cursor = command_string(params, "cursor", NULL);
+	uint64_t unix_us = 0;
+	struct error err = {0};
+	if (cursor != NULL && !capture_id_parse(cursor, &unix_us)) {
+		params_refuse(
+			&err, "cursor", json_object_get(params, "cursor"), "next_cursor of the page before");
+		request_fail(request, &err);
+		return;
+	}
 	char last[LIMIT_ID_BYTES + 1];
-	snprintf(last, sizeof(last), "%s", command_string(params, "cursor", ""));
+	snprintf(last, sizeof(last), "%s", cursor != NULL ? cursor : "");
 	struct page page;
 	page_init(&page, LIMIT_ID_BYTES);
 	json_t *kept = NULL;
 	while ((kept = store_next(daemon->store, last)) != NULL) {
 		const char *id = json_string_value(json_object_get(kept, "capture_id"));
-		if (id == NULL || !page_add(&page, record_now(daemon, id, NULL))) {
+		if (id == NULL || !page_add(&page, captures_record(daemon, id, NULL))) {
 			break;
 		}
 		snprintf(last, sizeof(last), "%s", id);

@@ -114,6 +114,7 @@ static void add(struct stop *stop, struct capture *capture)
 static void begin(struct stop *stop, bool discard)
 {
 	request_on_gone(stop->request, on_gone, stop);
+	request_allow_cancel(stop->request);
 	for (size_t i = 0; i < stop->count; i++) {
 		capture_stop(stop->items[i].wait.capture, "stopped", discard);
 	}

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "commands/params.h"
+#include "commands/request_keys.h"
 #include "commands/signal_names.h"
 #include "protocol/error.h"
 #include "protocol/text.h"
@@ -63,7 +64,9 @@ void command_dispatch(void *context, struct request *request, const char *method
 		request_fail(request, &err);
 		return;
 	}
-	command->run(daemon, request, checked);
+	if (!request_keys_take(daemon, request, command, checked)) {
+		command->run(daemon, request, checked);
+	}
 	json_decref(checked);
 }
 

@@ -16,6 +16,7 @@ enum daemon_shutdown { DAEMON_RUNS, DAEMON_DRAIN, DAEMON_STOP, DAEMON_NOW };
 
 struct build;
 struct lease;
+struct key;
 
 /* Everything the daemon consists of; built in main.c, handed to every command. Loop thread only. */
 struct daemon {
@@ -23,13 +24,15 @@ struct daemon {
 	struct log log;
 	char instance_id[33]; /* 128 random bits in hex: another daemon, another id */
 	uint64_t started_ns;  /* CLOCK_MONOTONIC */
+	const char *data_dir, *gate_path, *analyzer_path; /* absolute; main.c's */
 	struct server *server;
 	struct events *events; /* the server's */
 	struct processes *processes;
 	struct captures *captures;
 	struct store *store;
-	struct build *builds; /* commands/build.h: oldest first */
-	struct lease *leases; /* commands/lease.h */
+	struct build *builds;     /* commands/build.h: oldest first */
+	struct lease *leases;     /* commands/lease.h */
+	struct key *request_keys; /* commands/request_keys.h: oldest first */
 	enum daemon_shutdown
 		shutdown; /* not DAEMON_RUNS: new launches and captures are refused with shutting_down */
 	/* main.c's: begins or hardens the end of the daemon. */

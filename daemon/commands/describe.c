@@ -13,7 +13,7 @@ static const struct {
 	{EVENT_PROCESS_STARTED, "lossless", "build_id, pid"},
 	{EVENT_PROCESS_OUTPUT, "droppable", "build_id, stream, offset, data or data_b64"},
 	{EVENT_PROCESS_EXITED, "lossless",
-		"build_id, exit_code, signal, core_dumped, user_us, system_us, max_rss_bytes"},
+		"build_id, exit_code, signal, core_dumped, user_us, system_us, max_rss_bytes, error?"},
 	{EVENT_SAMPLING_PROFILE_STARTED, "lossless",
 		"capture_id, build_id, pid, hz, sampler, unwinder"},
 	{EVENT_SAMPLING_PROFILE_PROGRESS, "latest",

@@ -17,7 +17,7 @@
  */
 struct launch {
 	struct daemon *daemon;
-	struct request *request; /* NULL: the client is gone, the launch goes on */
+	struct request *request;
 	struct process_watch watch;
 	json_t *profile; /* the checked parameters, or NULL */
 	bool hold, subscribe, subscribe_capture;
@@ -117,9 +117,7 @@ static void destroy(struct launch *launch)
 
 static void fail(struct launch *launch, const struct error *err)
 {
-	if (launch->request != NULL) {
-		request_fail(launch->request, err);
-	}
+	request_fail(launch->request, err);
 	destroy(launch);
 }
 
@@ -138,26 +136,23 @@ static void subscribe(
 
 static void answer(struct launch *launch, struct process *process)
 {
-	if (launch->request != NULL) {
-		struct client *client = request_client(launch->request);
-		json_t *result = json_pack("{s:O,s:I}", "build_id", process_build_id(process), "pid",
-			(json_int_t)process_pid(process));
-		if (launch->capture_id[0] != '\0') {
-			json_object_set_new(result, "capture_id", json_string(launch->capture_id));
-		}
-		request_reply(launch->request, result);
-		if (client != NULL) {
-			subscribe(launch, client, process);
-		}
+	struct client *client = request_client(launch->request);
+	json_t *result = json_pack("{s:O,s:I}", "build_id", process_build_id(process), "pid",
+		(json_int_t)process_pid(process));
+	if (launch->capture_id[0] != '\0') {
+		json_object_set_new(result, "capture_id", json_string(launch->capture_id));
+	}
+	request_reply(launch->request, result);
+	if (client != NULL) {
+		subscribe(launch, client, process);
 	}
 	destroy(launch);
 }
 
 static bool start_profile(struct launch *launch, struct process *process)
 {
-	struct client *client = launch->request == NULL ? NULL : request_client(launch->request);
-	struct capture *capture =
-		sampling_start(launch->daemon, launch->profile, process, 0, client, &launch->refusal);
+	struct capture *capture = sampling_start(launch->daemon, launch->profile, process, 0,
+		request_client(launch->request), &launch->refusal);
 	if (capture == NULL) {
 		return false;
 	}
@@ -220,13 +215,6 @@ static const struct process_watch_ops watch_ops = {
 	.exited = on_exited,
 };
 
-static void on_gone(struct request *request, void *context)
-{
-	struct launch *launch = context;
-	launch->request = NULL;
-	request_drop(request);
-}
-
 static struct launch *create(struct daemon *daemon, struct request *request, const json_t *params)
 {
 	struct launch *launch = calloc(1, sizeof(*launch));
@@ -280,7 +268,6 @@ static void launch_process(struct daemon *daemon, struct request *request, const
 		return;
 	}
 	build_begin(build, process);
-	request_on_gone(request, on_gone, launch);
 }
 
 static const char *const env_modes[] = {"overlay", "exact", NULL};
@@ -338,8 +325,9 @@ static const struct param params_table[] = {
 		.about = "Send this connection the build's events."},
 	{.name = "request_key",
 		.type = PARAM_STRING,
-		.is_unsupported = true,
-		.about = "Makes a repeated request return the first result."},
+		.min = 1,
+		.max = LIMIT_ID_BYTES,
+		.about = "Within 10 minutes a repeated request with it returns the first result."},
 	{.name = NULL},
 };
 

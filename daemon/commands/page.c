@@ -13,7 +13,8 @@ void page_init(struct page *page, size_t reserved)
 bool page_add(struct page *page, json_t *item)
 {
 	size_t bytes = json_dumpb(item, NULL, 0, JSON_COMPACT | JSON_ENSURE_ASCII) + 1;
-	bool fits = json_array_size(page->items) == 0 || page->bytes + bytes <= LIMIT_LINE_BYTES;
+	bool is_first = json_array_size(page->items) == 0 && !page->is_shared;
+	bool fits = is_first || page->bytes + bytes <= LIMIT_LINE_BYTES;
 	if (page->is_full || !fits) {
 		page->is_full = true;
 		json_decref(item);

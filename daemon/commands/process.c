@@ -8,10 +8,9 @@
 #include "commands/methods.h"
 #include "commands/page.h"
 #include "commands/params.h"
+#include "commands/process_cursor.h"
 #include "commands/signal_names.h"
 #include "protocol/limits.h"
-
-#define CURSOR_BYTES 64
 
 /* A request that waits for what becomes of a process. */
 struct process_wait {
@@ -45,6 +44,7 @@ static struct process_wait *create(
 	wait->watch = (struct process_watch){.ops = ops, .context = wait};
 	process_watch(process, &wait->watch);
 	request_on_gone(request, on_gone, wait);
+	request_allow_cancel(request);
 	return wait;
 }
 
@@ -95,7 +95,8 @@ static void resume_exited(void *context, struct process *process)
 	struct error err = {0};
 	error_set(
 		&err, ERROR_BUILD_NOT_RUNNING, "build %s was stopped before it ran", process_key(process));
-	fail(context, &err);
+	const struct error *why = process_launch_error(process);
+	fail(context, why != NULL ? why : &err);
 }
 
 static const struct process_watch_ops resume_ops = {
@@ -165,41 +166,23 @@ static void stop_process(struct daemon *daemon, struct request *request, const j
 	}
 }
 
-/* A cursor names the last process that was told. */
-static void cursor_of(const struct process *process, char cursor[CURSOR_BYTES])
-{
-	snprintf(cursor, CURSOR_BYTES, "%" PRIu64 ".%d", process_started_unix_us(process),
-		(int)process_pid(process));
-}
-
-/* The process behind the cursor's; when that is forgotten, the first that was started later. */
-static struct process *after_cursor(struct daemon *daemon, const char *cursor)
-{
-	char other[CURSOR_BYTES];
-	struct process *process = NULL;
-	while ((process = processes_next(daemon->processes, process)) != NULL) {
-		cursor_of(process, other);
-		if (strcmp(cursor, other) == 0) {
-			return processes_next(daemon->processes, process);
-		}
-	}
-	uint64_t started_unix_us = strtoull(cursor, NULL, 10);
-	while ((process = processes_next(daemon->processes, process)) != NULL &&
-		   process_started_unix_us(process) <= started_unix_us) {
-	}
-	return process;
-}
-
 static void list_processes(struct daemon *daemon, struct request *request, const json_t *params)
 {
 	const char *cursor = command_string(params, "cursor", NULL);
-	char last[CURSOR_BYTES] = "";
-	struct process *process =
-		cursor == NULL ? processes_next(daemon->processes, NULL) : after_cursor(daemon, cursor);
+	struct error err = {0};
+	if (cursor != NULL && !process_is_cursor(cursor)) {
+		params_refuse(
+			&err, "cursor", json_object_get(params, "cursor"), "next_cursor of the page before");
+		request_fail(request, &err);
+		return;
+	}
+	char last[PROCESS_CURSOR_BYTES] = "";
+	struct process *process = cursor == NULL ? processes_next(daemon->processes, NULL)
+											 : process_after_cursor(daemon, cursor);
 	struct page page;
-	page_init(&page, CURSOR_BYTES);
+	page_init(&page, PROCESS_CURSOR_BYTES);
 	while (process != NULL && page_add(&page, build_record(daemon, process))) {
-		cursor_of(process, last);
+		process_cursor(process, last);
 		process = processes_next(daemon->processes, process);
 	}
 	request_reply(request, page_finish(&page, "processes", last));
@@ -239,7 +222,7 @@ static const struct param list_params[] = {
 	{.name = "cursor",
 		.type = PARAM_STRING,
 		.min = 1,
-		.max = CURSOR_BYTES - 1,
+		.max = PROCESS_CURSOR_BYTES - 1,
 		.about = "next_cursor of the page before."},
 	{.name = NULL},
 };

@@ -34,6 +34,11 @@ const struct param sampling_params[] = {
 		.min = 1,
 		.max = INT32_MAX,
 		.about = "A process that waits behind profd-gate; this or build_id."},
+	{.name = "request_key",
+		.type = PARAM_STRING,
+		.min = 1,
+		.max = LIMIT_ID_BYTES,
+		.about = "Within 10 minutes a repeated request with it returns the first result."},
 	{.name = "duration_ms",
 		.type = PARAM_INTEGER,
 		.min = 1,
@@ -147,10 +152,6 @@ const struct param sampling_params[] = {
 		.type = PARAM_OBJECT,
 		.is_unsupported = true,
 		.about = "How the flame graph looks."},
-	{.name = "request_key",
-		.type = PARAM_STRING,
-		.is_unsupported = true,
-		.about = "Makes a repeated request return the first result."},
 	{.name = NULL},
 };
 

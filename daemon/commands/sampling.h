@@ -8,9 +8,9 @@
 #include "commands/command.h"
 #include "commands/daemon.h"
 
-/* StartSamplingProfile's parameters. The first SAMPLING_TARGET_PARAMS say of what; the rest is also LaunchProcess's profile. */
+/* StartSamplingProfile's parameters. The first SAMPLING_TARGET_PARAMS say of what, and whether it is a repetition; the rest is also LaunchProcess's profile. */
 extern const struct param sampling_params[];
-#define SAMPLING_TARGET_PARAMS 2
+#define SAMPLING_TARGET_PARAMS 3
 
 /*
  * Starts a capture of process, or of pid when that is NULL, as the checked params ask. client started it (NULL: it is gone already).

@@ -4,10 +4,6 @@
 #define UNSUPPORTED(variable, method, sentence)                                                    \
 	const struct command variable = {.name = (method), .about = (sentence)}
 
-UNSUPPORTED(doctor_command, "Doctor", "Says what will work here, and what to change.");
-UNSUPPORTED(subscribe_command, "Subscribe", "Asks for the events of others.");
-UNSUPPORTED(unsubscribe_command, "Unsubscribe", "Ends a subscription.");
-UNSUPPORTED(cancel_command, "Cancel", "Ends a request that still waits.");
 UNSUPPORTED(adopt_process_command, "AdoptProcess", "Observes a process that a client launched.");
 UNSUPPORTED(signal_process_command, "SignalProcess", "Sends a signal to a build.");
 UNSUPPORTED(write_stdin_command, "WriteStdin", "Writes to a build's standard input.");

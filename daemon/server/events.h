@@ -35,7 +35,30 @@ void events_publish(struct events *events, const char *name, enum events_class c
 bool events_subscribe(
 	struct events *events, struct client *client, const struct events_subject *subject);
 
-/* Nothing about this subject will ever come again. */
+/* What a client asked for with Subscribe. All borrowed. */
+struct events_filter {
+	const char *const *names;           /* of events, NULL-terminated; NULL: all */
+	const char *build_key, *capture_id; /* NULL: whatever it is about; both: either of the two */
+};
+
+/*
+ * Adds a subscription that lasts until it is removed or the client goes; it does not keep a half-closed client open. The id is never
+ * used again. 0: err is limit_exceeded.
+ */
+uint64_t events_add(struct events *events, struct client *client,
+	const struct events_filter *filter, struct error *err);
+/* What the client's subscription is to, borrowed. False: the client has none with this id. */
+bool events_get(const struct events *events, const struct client *client, uint64_t id,
+	struct events_filter *filter);
+/* False: the client has none with this id. */
+bool events_remove(struct events *events, struct client *client, uint64_t id);
+
+/* True when every event after since_seq is still kept (lossless ones are: see server/history.h). */
+bool events_reach(const struct events *events, uint64_t since_seq);
+/* Sends the client what is kept after since_seq and matches its subscription. */
+void events_replay(struct events *events, struct client *client, uint64_t id, uint64_t since_seq);
+
+/* Nothing about this subject will ever come again, to those that events_subscribe let hear of it. */
 void events_forget(struct events *events, const struct events_subject *subject);
 
 /* To every client, whatever it subscribed to (DaemonStopping). Takes params. */

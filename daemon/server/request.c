@@ -12,6 +12,9 @@ struct request {
 	json_t *id;            /* owned; NULL: a notification, never answered */
 	void (*gone)(struct request *request, void *context);
 	void *context;
+	void (*answered)(void *context, const json_t *result, const struct error *err);
+	void *answered_context;
+	bool can_be_cancelled, is_cancelled;
 	struct request *next;
 };
 
@@ -45,15 +48,14 @@ static bool is_same_id(const json_t *one, const json_t *other)
 	return json_equal(one, other);
 }
 
-static bool is_in_flight(const struct requests *requests, const json_t *id)
+/* The request with this id that has no reply yet; NULL. */
+static struct request *find(const struct requests *requests, const json_t *id)
 {
-	for (const struct request *request = requests->first; request != NULL;
-		 request = request->next) {
-		if (request->id != NULL && is_same_id(request->id, id)) {
-			return true;
-		}
+	struct request *request = requests->first;
+	while (request != NULL && (request->id == NULL || !is_same_id(request->id, id))) {
+		request = request->next;
 	}
-	return false;
+	return request;
 }
 
 static bool read_id(struct call *call, const json_t *message, struct error *err)
@@ -114,7 +116,7 @@ static bool read_call(struct call *call, json_t *message, struct error *err)
 /* There is room for it, and its reply will be told apart. */
 static bool is_admitted(const struct requests *requests, struct call *call, struct error *err)
 {
-	if (call->id != NULL && is_in_flight(requests, call->id)) {
+	if (call->id != NULL && find(requests, call->id) != NULL) {
 		char *id = json_dumps(call->id, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
 		/* Answered to null: the id's one reply is that of the first request. */
 		call->id = NULL;
@@ -190,8 +192,30 @@ static void leave(struct requests *requests, const struct request *request)
 	requests->count--;
 }
 
+static void fail(struct request *request, const struct error *err)
+{
+	if (request->client != NULL && request->id != NULL) {
+		client_fail(request->client, request->id, err);
+	}
+}
+
+/* Tells who wants to know, once; the rest of the ending is request_drop. */
+static void tell_answer(struct request *request, const json_t *result, const struct error *err)
+{
+	if (request->answered != NULL) {
+		request->answered(request->answered_context, result, err);
+		request->answered = NULL;
+	}
+}
+
 void request_drop(struct request *request)
 {
+	struct error err = {0};
+	if (request->is_cancelled) {
+		error_set(&err, ERROR_CANCELLED, "the request was cancelled");
+		fail(request, &err);
+	}
+	tell_answer(request, NULL, NULL);
 	if (request->client != NULL) {
 		leave(client_requests(request->client), request);
 		client_settle(request->client);
@@ -200,15 +224,9 @@ void request_drop(struct request *request)
 	free(request);
 }
 
-static void fail(struct request *request, const struct error *err)
-{
-	if (request->client != NULL && request->id != NULL) {
-		client_fail(request->client, request->id, err);
-	}
-}
-
 void request_reply(struct request *request, json_t *result)
 {
+	tell_answer(request, result, NULL);
 	if (request->client != NULL && request->id != NULL) {
 		/* Not json_pack: it refuses a result that is NULL for want of memory. */
 		json_t *reply = json_object();
@@ -232,6 +250,7 @@ void request_reply(struct request *request, json_t *result)
 
 void request_fail(struct request *request, const struct error *err)
 {
+	tell_answer(request, NULL, err);
 	fail(request, err);
 	request_drop(request);
 }
@@ -246,6 +265,29 @@ void request_on_gone(
 {
 	request->gone = gone;
 	request->context = context;
+}
+
+void request_allow_cancel(struct request *request)
+{
+	request->can_be_cancelled = true;
+}
+
+bool request_cancel(struct client *client, const json_t *id)
+{
+	struct request *request = find(client_requests(client), id);
+	if (request == NULL || !request->can_be_cancelled || request->gone == NULL) {
+		return false;
+	}
+	request->is_cancelled = true;
+	request->gone(request, request->context);
+	return true;
+}
+
+void request_on_answer(struct request *request,
+	void (*answered)(void *context, const json_t *result, const struct error *err), void *context)
+{
+	request->answered = answered;
+	request->answered_context = context;
 }
 
 void requests_gone(struct requests *requests)

@@ -28,4 +28,13 @@ struct client *request_client(const struct request *request);
 void request_on_gone(
 	struct request *request, void (*gone)(struct request *request, void *context), void *context);
 
+/* Its gone handler ends it at once and undoes nothing but the waiting: so a client may end it too, with Cancel. */
+void request_allow_cancel(struct request *request);
+/* Ends the request with this id of this client as if the client had gone; it is answered with cancelled. False: there is none that can be ended. */
+bool request_cancel(struct client *client, const json_t *id);
+
+/* answered is called with the result, or with err, when it has ended, also when its client is gone; with neither when it was dropped. Borrowed. */
+void request_on_answer(struct request *request,
+	void (*answered)(void *context, const json_t *result, const struct error *err), void *context);
+
 #endif

@@ -19,7 +19,8 @@ struct client;
 
 struct server_options {
 	uv_loop_t *loop;
-	const char *socket_path;
+	const char *socket_path; /* not read when there is an activated_fd */
+	int activated_fd; /* a listening socket from whoever started us (server/activation.h), taken; 0: one is made */
 	const struct log *log;
 	/* Called for each well-formed request, in the order of arrival on its connection. params is an object or NULL; borrowed.
 	 * The handler answers with request_reply or request_fail, now or later, exactly once. */
@@ -30,9 +31,9 @@ struct server_options {
 };
 
 /*
- * Takes the lock (<socket>.lock, for life), removes a stale socket, binds with mode 0600 under a temporary name,
- * renames it and listens. Errors: limit_exceeded with detail "already_running" (and the pid in the lock), not_permitted
- * (folder), io.
+ * Takes the lock (<socket>.lock, for life), makes the socket and listens (server/endpoint.h). When its name is removed while the server
+ * lives it is made again within seconds. Errors: limit_exceeded with detail "already_running" (and the pid in the lock), not_permitted
+ * (folder), bad_params (the activated socket), io.
  */
 struct server *server_open(const struct server_options *options, struct error *err);
 
@@ -41,6 +42,8 @@ void server_close(struct server *server, uint64_t flush_ms, void (*closed)(void 
 /* After closed (or when the loop never ran). NULL is fine. */
 void server_destroy(struct server *server);
 
+/* Where it listens. */
+const char *server_path(const struct server *server);
 size_t server_clients(const struct server *server);
 struct events *server_events(struct server *server);
 

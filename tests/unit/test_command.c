@@ -115,8 +115,6 @@ static void what_is_not_built_yet_is_unsupported_by_name(void **state)
 		"stdio \"pty\"");
 	refuse_call("LaunchProcess", "{\"argv\":[\"a\"],\"on_daemon_exit\":\"leave\"}",
 		ERROR_UNSUPPORTED, "\"leave\"");
-	refuse_call("LaunchProcess", "{\"argv\":[\"a\"],\"request_key\":\"k\"}", ERROR_UNSUPPORTED,
-		"request_key");
 	refuse_call(
 		"StartSamplingProfile", "{\"unwind\":\"dwarf\"}", ERROR_UNSUPPORTED, "unwind \"dwarf\"");
 	refuse_call(

@@ -1,0 +1,105 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <uv.h>
+
+#include "base/checks.h"
+#include "commands/methods.h"
+#include "sampler/checks.h"
+
+#define LITTLE_BYTES ((uint64_t)1024 * 1024 * 1024)
+
+static void check_data_folder(struct checks *checks, const struct daemon *daemon)
+{
+	struct statvfs status;
+	struct check *check = checks_add(checks, "data_folder");
+	const char *path = daemon->data_dir;
+	if (statvfs(path, &status) != 0 || access(path, W_OK | X_OK) != 0) {
+		struct error err = {0};
+		error_errno(&err, "%s", path);
+		check_value(check, "%.100s", path);
+		check_say(check, CHECK_FAIL, "choose another folder with --data-dir, or make it writable",
+			"captures cannot be kept: %.400s", err.message);
+		return;
+	}
+	uint64_t free_bytes = (uint64_t)status.f_bavail * status.f_frsize;
+	check_value(
+		check, "%" PRIu64 " MiB free, %zu captures", free_bytes >> 20, store_count(daemon->store));
+	if (free_bytes >= LITTLE_BYTES) {
+		check_say(check, CHECK_OK, NULL, "captures are kept in %.400s", path);
+	} else {
+		check_say(check, CHECK_WARN, "delete captures, or choose another folder with --data-dir",
+			"little space is left for captures in %.400s", path);
+	}
+}
+
+static void check_programs(struct checks *checks, const struct daemon *daemon)
+{
+	const char *const paths[] = {daemon->gate_path, daemon->analyzer_path};
+	struct check *check = checks_add(checks, "programs");
+	check_value(check, "profd-gate, profd-analyzer");
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		if (access(paths[i], X_OK) != 0) {
+			struct error err = {0};
+			error_errno(&err, "%s", paths[i]);
+			check_say(
+				check, CHECK_FAIL, "install profd again, and restart it", "%.500s", err.message);
+			return;
+		}
+	}
+	check_say(check, CHECK_OK, NULL, "they are where this daemon expects them");
+}
+
+static void check_versions(struct checks *checks)
+{
+	struct utsname system = {0};
+	uname(&system);
+	struct check *check = checks_add(checks, "versions");
+	check_value(check, "profd " PROFD_VERSION ", %.40s %.60s", system.sysname, system.release);
+	check_say(check, CHECK_OK, NULL, "libuv %s, jansson %s, %.60s", uv_version_string(),
+		jansson_version_str(), system.machine);
+}
+
+static void doctor(struct daemon *daemon, struct request *request, const json_t *params)
+{
+	(void)params;
+	struct checks checks = {0};
+	sampler_checks(&checks);
+	check_data_folder(&checks, daemon);
+	check_programs(&checks, daemon);
+	check_versions(&checks);
+	json_t *list = checks.is_short ? NULL : checks_json(&checks);
+	checks_finish(&checks);
+	if (list == NULL) {
+		struct error err = {0};
+		error_set(&err, ERROR_LIMIT_EXCEEDED, "out of memory");
+		request_fail(request, &err);
+		return;
+	}
+	request_reply(request, json_pack("{s:o}", "checks", list));
+}
+
+static const struct param params_table[] = {
+	{.name = "build_id",
+		.type = PARAM_ID,
+		.is_unsupported = true,
+		.about = "What will work for this build."},
+	{.name = "pid",
+		.type = PARAM_INTEGER,
+		.is_unsupported = true,
+		.about = "What will work for this process."},
+	{.name = NULL},
+};
+
+const struct command doctor_command = {
+	.name = "Doctor",
+	.params = params_table,
+	.run = doctor,
+	.about = "Says what will work here, and what to change.",
+	.result = "checks [{id, status (ok, warn, fail), value, message, fix}]",
+	.runs_while_stopping = true,
+};
