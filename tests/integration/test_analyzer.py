@@ -1,22 +1,15 @@
-"""The analyzer program as the daemon starts it: a channel at descriptor 3, every file as a descriptor. Journals are written
-here, by hand, from the layout in daemon/profile/journal.h; names are compared with those of nm and addr2line."""
+"""The analyzer program on journals made by hand; names are compared with those of nm and addr2line."""
 import json
 import os
 import re
 import shutil
-import socket
-import struct
 import subprocess
 import sys
 import tempfile
-import time
-import zlib
 
+from analyzers import Analyzer
 from harness import SANITIZED, main, program, read_folded, skip
-
-NATIVE, KERNEL, EXACT = 0, 1, 4
-ELF, VDSO, ANONYMOUS = 1, 4, 6
-BASE = 0x555500000000
+from journals import BASE, KERNEL, NATIVE, VDSO, Journal, small
 
 SOURCE = r"""
 #include <string>
@@ -40,159 +33,6 @@ int main(int argc, char **) {
 		plain(argc) + also_plain(argc) + lambda(2) + (int)words.size();
 }
 """
-
-
-def varint(value):
-    out = b""
-    while value > 127:
-        out += bytes([value & 127 | 128])
-        value >>= 7
-    return out + bytes([value])
-
-
-def signed(value):
-    return varint((value << 1) ^ (value >> 63) if value >= 0 else (-value << 1) - 1)
-
-
-def text(value):
-    data = value if isinstance(value, bytes) else value.encode()
-    return varint(len(data)) + data
-
-
-class Journal:
-    """One segment. Times stay at 0 differences but for the first of each chunk."""
-
-    def __init__(self):
-        self.file = b""
-        self.payload = b""
-        self.chunk = 0
-        self.strings = {}
-        self.record(1, b"\x01\x00" + varint(1000) + varint(2000) + b"\x08" + varint(4096) + text("x86_64") + text("Linux"))
-        cpu = self.string("cpu")
-        self.record(4, varint(1) + varint(cpu) + b"\x00" + varint(1001001))
-
-    def record(self, kind, body):
-        self.payload += bytes([kind]) + varint(len(body)) + body
-        if len(self.payload) > 200000:
-            self.seal()
-
-    def seal(self):
-        head = struct.pack("<III", len(self.payload), 0, self.chunk)
-        crc = zlib.crc32(head + bytes(4) + self.payload)
-        self.file += b"PJC1" + head + struct.pack("<II", crc, 0) + self.payload
-        self.payload = b""
-        self.chunk += 1
-
-    def string(self, value):
-        if value not in self.strings:
-            self.strings[value] = len(self.strings) + 1
-            self.record(3, varint(self.strings[value]) + text(value))
-        return self.strings[value]
-
-    def process(self, pid, name):
-        self.record(5, signed(0) + varint(pid) + varint(1) + varint(self.string(name)))
-
-    def thread(self, pid, tid, name):
-        self.record(7, signed(0) + varint(pid) + varint(tid) + varint(self.string(name)))
-
-    def image(self, number, path, kind=ELF, build_id=b""):
-        self.record(9, varint(number) + varint(kind) + varint(self.string(path)) + bytes(3) + text(build_id) + b"\x01")
-
-    def mapping(self, pid, start, length, offset, image):
-        self.record(10, signed(0) + b"".join(map(varint, (pid, start, length, offset, image, 5))))
-
-    def stack(self, number, pid, frames, end=1):
-        """frames: (address, kind), the leaf first."""
-        body, last = varint(number) + varint(pid) + varint(end) + varint(len(frames)), 0
-        for address, kind in frames:
-            difference = (address - last + (1 << 63)) % (1 << 64) - (1 << 63)
-            body += varint(1 << 3 | kind) + signed(difference)
-            last = address
-        self.record(13, body)
-
-    def sample(self, tid, stack, count=1):
-        for _ in range(count):
-            self.record(14, signed(0) + varint(tid) + varint(stack) + b"\x00\x01\x00")
-
-    def end(self):
-        self.record(19, signed(0) + varint(self.string("duration")))
-        self.seal()
-        return self.file
-
-
-class Analyzer:
-    """The running program, its channel, and three outputs in a folder."""
-
-    def __init__(self, journal, symbols=True, outputs=("folded", "svg", "json"), facts=None, writable=True, onto=None):
-        self.folder = tempfile.mkdtemp(prefix="profd-analyzer-")
-        self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.channel.settimeout(60)
-        self.errors = open(os.path.join(self.folder, "stderr"), "w+b")
-        theirs_fd = theirs.fileno()
-        command = ["sh", "-c", 'exec "$0" 3<&%d %d<&-' % (theirs_fd, theirs_fd), program("profd-analyzer")]
-        if theirs_fd == 3:
-            command = [program("profd-analyzer")]
-        self.process = subprocess.Popen(command, pass_fds=[theirs_fd], stdin=subprocess.DEVNULL, stdout=self.errors,
-                                        stderr=self.errors)
-        theirs.close()
-        files = [self.memory(journal)]
-        for name in outputs:
-            flags = os.O_WRONLY | os.O_CREAT if writable else os.O_RDONLY | os.O_CREAT
-            files.append(os.open(onto or self.path(name), flags, 0o600))
-        self.send({"type": "begin", "version": 1, "capture_id": "c1", "symbols": symbols, "outputs": list(outputs),
-                   "facts": facts or {}}, files)
-
-    def path(self, name):
-        return os.path.join(self.folder, "capture." + name)
-
-    def memory(self, data):
-        fd = os.memfd_create("journal")
-        with open(fd, "wb", closefd=False) as file:
-            file.write(data)
-        return fd
-
-    def send(self, body, files=()):
-        socket.send_fds(self.channel, [json.dumps(body).encode()], list(files))
-        for fd in files:
-            os.close(fd)
-
-    def image(self, number, path):
-        self.send({"type": "image", "image": number}, [os.open(path, os.O_RDONLY)])
-
-    def receive(self):
-        """The next message that is no progress; None at the end of the channel."""
-        while True:
-            data = self.channel.recv(1 << 20)
-            if not data:
-                return None
-            message = json.loads(data)
-            if message["type"] != "progress":
-                return message
-            assert 0 <= message["permille"] <= 1000 and message["phase"] in ("symbolizing", "writing"), message
-
-    def finish(self):
-        self.send({"type": "finish"})
-        return self.receive()
-
-    def stop(self):
-        """Ends the channel; the exit status must be 0, and nothing was said."""
-        self.channel.close()
-        status = self.process.wait(30)
-        self.errors.seek(0)
-        said = self.errors.read().decode("utf-8", "replace")
-        self.errors.close()
-        shutil.rmtree(self.folder)
-        assert "Sanitizer" not in said and "runtime error" not in said, said
-        assert status == 0, (status, said)
-
-
-def small():
-    journal = Journal()
-    journal.process(10, "prog")
-    journal.thread(10, 10, "prog")
-    journal.image(1, "/bin/prog")
-    journal.mapping(10, BASE, 0x10000, 0, 1)
-    return journal
 
 
 def need(*names):
@@ -456,29 +296,6 @@ def test_opens_no_file_once_it_runs():
     assert opened == [], opened
     analyzer.errors.close()
     shutil.rmtree(analyzer.folder)
-
-
-def test_is_fast_for_an_ordinary_capture():
-    if SANITIZED:
-        skip("the sanitizers slow everything down")
-    journal = small()
-    for number in range(1, 401):
-        journal.stack(number, 10, [(BASE + 0x1000 + (number * 7919 + depth * 104729) % 0xf000, NATIVE) for depth in range(30)])
-    for number in range(5500):
-        journal.sample(10, number % 400 + 1)
-    data, best = journal.end(), 1000
-    for _ in range(5):
-        analyzer = Analyzer(data)
-        analyzer.image(1, program("profd-analyzer"))
-        began = time.monotonic()
-        analyzer.send({"type": "finish"})
-        while os.path.getsize(analyzer.path("folded")) == 0 and time.monotonic() - began < 10:
-            pass
-        best = min(best, (time.monotonic() - began) * 1000)
-        assert analyzer.receive()["type"] == "done"
-        analyzer.stop()
-    print("# folded after %.1f ms" % best)
-    assert best < 200, best
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import main, program, read_folded, skip, wait_until
+from harness import main, program, read_folded, skip, wait_until, write
 
 BURN = "i=0; while [ $i -lt %d ]; do i=$((i+1)); done; "
 
@@ -113,7 +113,9 @@ def test_125_means_that_nothing_ran():
 
 def test_what_the_shell_gave_the_program_reaches_it():
     with home() as (root, env):
-        command = 'cat; cat <&5; grep SigIgn /proc/self/status; ulimit -n; umask; ps -o pgid= -p $$; ls /proc/self/fd | wc -l'
+        # With CPU time for a sample, without which profctl would have something to tell.
+        command = BURN % 20000
+        command += 'cat; cat <&5; grep SigIgn /proc/self/status; ulimit -n; umask; ps -o pgid= -p $$; ls /proc/self/fd | wc -l'
         script = "trap '' HUP; umask 027; ulimit -n 777; exec \"$@\" 5<%s" % os.path.join(root, "five")
         with open(os.path.join(root, "five"), "w") as file:
             file.write("five\n")
@@ -219,27 +221,20 @@ def test_ctrl_z_stops_both_and_fg_goes_on():
 
 def test_the_program_runs_on_when_the_daemon_is_killed():
     with home() as (root, env):
-        mark = os.path.join(root, "mark")
-        process = subprocess.Popen([program("profctl"), "record", "sh", "-c", "sleep 1; touch %s; exit 3" % mark], env=env,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        wait_until(lambda: "sleep 1" in [line.strip() for line in ps_children(process.pid)], 30, "the program")
-        for pid in daemons(env):
+        up, go, mark = (os.path.join(root, name) for name in ("up", "go", "mark"))
+        script = "touch %s; while [ ! -e %s ]; do sleep 0.05; done; touch %s; exit 3" % (up, go, mark)
+        process = subprocess.Popen([program("profctl"), "record", "sh", "-c", script], env=env, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        wait_until(lambda: os.path.exists(up), 30, "the program")
+        killed = daemons(env)
+        for pid in killed:
             os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not daemons(env), 10, "the end of the daemon")
+        assert killed and not os.path.exists(mark)
+        write(root, "go", "", 0o600)
         _, told = process.communicate(timeout=60)
         assert process.returncode == 3 and os.path.exists(mark), (process.returncode, told)
         assert "profile was lost" in told, told
-
-
-def ps_children(pid):
-    done = subprocess.run(["ps", "-e", "-o", "ppid=,pid=,args="], capture_output=True, text=True)
-    family, lines = {pid}, []
-    for _ in range(3):
-        for line in done.stdout.splitlines():
-            parent, child, args = line.split(None, 2)
-            if int(parent) in family and int(child) not in family:
-                family.add(int(child))
-                lines.append(args)
-    return lines
 
 
 def test_many_at_once_start_one_daemon_that_keeps_nothing_of_theirs():

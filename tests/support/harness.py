@@ -11,7 +11,8 @@
         main(globals())
 
 Every function whose name begins with test_ is a case, in the order of the file; TAP goes to stdout, what a failed case
-logged follows as comments. PROFD_BUILD_DIR names the build folder.
+logged follows as comments. main(globals(), together=True) runs all cases at once, each in a process of its own: for files
+whose cases do little but wait. PROFD_BUILD_DIR names the build folder.
 """
 import base64
 import collections
@@ -31,6 +32,7 @@ import traceback
 BUILD = os.environ.get("PROFD_BUILD_DIR", os.path.join(os.path.dirname(__file__), "..", "..", "build"))
 BUILD = os.path.abspath(BUILD)
 SANITIZED = os.environ.get("PROFD_SANITIZED", "") == "1"
+FOREVER = ["sh", "-c", "while :; do :; done"]
 
 
 def program(name):
@@ -135,6 +137,15 @@ class Client:
         except ProfdError as error:
             return error
         raise AssertionError("%s did not fail but returned %r" % (method, result))
+
+    def everything(self, method, member):
+        """All pages of a list."""
+        page = self.call(method)
+        found = page[member]
+        while "next_cursor" in page:
+            page = self.call(method, cursor=page["next_cursor"])
+            found += page[member]
+        return found
 
     def wait_event(self, name, timeout=30, **match):
         """The params of the next event of that name (and members), taken out of the queue; earlier others stay."""
@@ -281,6 +292,55 @@ class Daemon:
             self.clean()
 
 
+class Gate:
+    """A program that waits behind profd-gate, started by a stranger to the daemon (as profctl does)."""
+
+    def __init__(self, daemon, argv):
+        self.socket, theirs = socket.socketpair()
+        self.process = subprocess.Popen([program("profd-gate"), "--fd", str(theirs.fileno()), "--profiler",
+                                         str(daemon.process.pid), "--", *argv], pass_fds=[theirs.fileno()],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        theirs.close()
+        self.pid = self.process.pid
+        assert self.socket.recv(100) == b"ready 1\n"
+
+    def __enter__(self):
+        return self
+
+    def go(self):
+        self.socket.sendall(b"go\n")
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+    def __exit__(self, *_):
+        self.end()
+        self.socket.close()
+
+
+def profctl(daemon, *args, **more):
+    return subprocess.run([program("profctl"), "--socket", daemon.socket_path, "--no-start", *args], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=60, **more)
+
+
+def alive(pid):
+    """Whether a process runs; one that only waits to be reaped does not."""
+    try:
+        with open("/proc/%d/stat" % pid) as file:
+            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def write(folder, name, text, mode):
+    path = os.path.join(folder, name)
+    with open(path, "w") as file:
+        file.write(text)
+    os.chmod(path, mode)
+    return path
+
+
 def wait_until(condition, timeout=10, what="the condition"):
     """Polls condition() until it is true; returns its value."""
     end = time.monotonic() + timeout
@@ -291,6 +351,23 @@ def wait_until(condition, timeout=10, what="the condition"):
         if time.monotonic() > end:
             raise AssertionError("%s did not come true in %s s" % (what, timeout))
         time.sleep(0.01)
+
+
+def capture_end(client, capture_id, timeout=60):
+    """The name and params of a capture's terminal event, which stays in the queue."""
+    end = time.monotonic() + timeout
+    while True:
+        for event in client.events:
+            if event["method"] in ("SamplingProfileFinished", "SamplingProfileFailed") and event["params"]["capture_id"] == capture_id:
+                return event["method"], event["params"]
+        if client.closed or time.monotonic() > end:
+            raise AssertionError("the capture %s did not end: %s" % (capture_id, [event["method"] for event in client.events]))
+        client.read_some(0.2)
+
+
+def wait_sampled(client, capture_id):
+    """Until the daemon has counted a sample of a running capture."""
+    wait_until(lambda: client.call("GetCapture", capture_id=capture_id)["samples"] > 0, 20, "a sample")
 
 
 def read_folded(path):
@@ -304,23 +381,50 @@ def read_folded(path):
     return stacks
 
 
-def main(names):
+def run_case(number, name, case):
+    """Prints the TAP of one case; whether it did not fail."""
+    began = time.monotonic()
+    passed = True
+    try:
+        case()
+        print("ok %d - %s" % (number, name))
+    except Skip as reason:
+        print("ok %d - %s # SKIP %s" % (number, name, reason))
+    except Exception:
+        passed = False
+        print("".join("# %s\n" % line for line in traceback.format_exc().splitlines()), end="")
+        print("not ok %d - %s" % (number, name))
+    print("# %s took %.2f s" % (name, time.monotonic() - began), flush=True)
+    return passed
+
+
+def run_together(cases):
+    """Every case in a child of its own, all at once; what each printed is shown in order. How many failed."""
+    children = []
+    for number, (name, case) in enumerate(cases, 1):
+        said = tempfile.TemporaryFile()
+        pid = os.fork()
+        if pid == 0:
+            os.dup2(said.fileno(), 1)
+            os._exit(0 if run_case(number, name, case) else 1)
+        children.append((pid, said))
+    failed = 0
+    for pid, said in children:
+        failed += os.waitpid(pid, 0)[1] != 0
+        with said:
+            said.seek(0)
+            print(said.read().decode("utf-8", "replace"), end="", flush=True)
+    return failed
+
+
+def main(names, together=False):
     """Runs the cases of a module (or those named on the command line) and prints TAP."""
     cases = [(name, case) for name, case in names.items() if name.startswith("test_") and callable(case)]
     if len(sys.argv) > 1:
         cases = [(name, case) for name, case in cases if name in sys.argv[1:]]
     print("1..%d" % len(cases), flush=True)
-    failed = 0
-    for number, (name, case) in enumerate(cases, 1):
-        began = time.monotonic()
-        try:
-            case()
-            print("ok %d - %s" % (number, name))
-        except Skip as reason:
-            print("ok %d - %s # SKIP %s" % (number, name, reason))
-        except Exception:
-            failed += 1
-            print("".join("# %s\n" % line for line in traceback.format_exc().splitlines()), end="")
-            print("not ok %d - %s" % (number, name))
-        print("# %s took %.2f s" % (name, time.monotonic() - began), flush=True)
+    if together:
+        failed = run_together(cases)
+    else:
+        failed = sum(not run_case(number, name, case) for number, (name, case) in enumerate(cases, 1))
     sys.exit(1 if failed else 0)
