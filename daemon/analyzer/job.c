@@ -342,7 +342,8 @@ static bool attribute(struct job *job)
 	if (job->attribution == NULL) {
 		return false;
 	}
-	job->warnings = summary_warnings(job->model, job->symbols, job->strings, job->attribution);
+	job->warnings =
+		summary_warnings(job->facts, job->model, job->symbols, job->strings, job->attribution);
 	return job->warnings != NULL && list_artifacts(job);
 }
 

@@ -13,6 +13,8 @@
 #include "sampler/perf_system.h"
 #include "target/target.h"
 
+#define HZ_SENSIBLE 1000000 /* above it no timer keeps the rate, whatever the kernel is told */
+
 static int open_event(const struct perf_event_attr *attr, pid_t tid, int cpu)
 {
 	return (int)syscall(SYS_perf_event_open, attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -68,6 +70,9 @@ static bool check_rate(uint64_t hz, struct error *err)
 		"%" PRIu64 " Hz is above this kernel's maximum of %" PRId64
 		" Hz (kernel.perf_event_max_sample_rate)",
 		hz, most);
+	if (hz > HZ_SENSIBLE) {
+		return error_hint(err, "ask for at most %" PRId64 " Hz", most);
+	}
 	return error_hint(err,
 		"ask for at most %" PRId64
 		" Hz, or as root: sysctl kernel.perf_event_max_sample_rate=%" PRIu64,

@@ -165,7 +165,7 @@ static void export(const struct model *model, struct symbols *symbols, struct st
 	if (attribution == NULL || attribution->samples != model_samples(model)) {
 		abort();
 	}
-	json_t *warnings = summary_warnings(model, symbols, strings, attribution);
+	json_t *warnings = summary_warnings(NULL, model, symbols, strings, attribution);
 	json_t *summary = summary_create(model, strings, attribution, 1);
 	const struct json_input input = {.model = model,
 		.symbols = symbols,

@@ -86,8 +86,8 @@ static void attribute(struct fixture *fixture)
 	fixture->attribution =
 		attribution_create(fixture->model, fixture->symbols, fixture->strings, NULL, NULL);
 	assert_non_null(fixture->attribution);
-	fixture->warnings =
-		summary_warnings(fixture->model, fixture->symbols, fixture->strings, fixture->attribution);
+	fixture->warnings = summary_warnings(
+		fixture->facts, fixture->model, fixture->symbols, fixture->strings, fixture->attribution);
 	assert_non_null(fixture->warnings);
 }
 
@@ -335,6 +335,78 @@ static void tells_of_damage_and_notes(void **state)
 	assert_string(fixture->warnings, "2.message", "3 files could not be opened");
 }
 
+static void gives_the_exact_bytes_of_a_name_that_is_no_text(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct recorded_frame frames[] = {{3, JOURNAL_FRAME_INTERPRETED}};
+
+	recorded_add(
+		&fixture->journal, &(struct journal_record){.type = JOURNAL_FRAME,
+							   .frame = {3, JOURNAL_FRAME_INTERPRETED, TEXT_BAD, 0, 0, 0}});
+	sample(fixture, frames, 1, 3, 0);
+	json_t *json = written(fixture);
+	json_t *summary = summary_create(fixture->model, fixture->strings, fixture->attribution, 1);
+
+	assert_string(json, "functions.0.function", "bad\xef\xbf\xbd");
+	assert_string(json, "functions.0.function_b64", "YmFk/w==");
+	assert_string(summary, "top.0.function", "bad\xef\xbf\xbd");
+	assert_string(summary, "top.0.function_b64", "YmFk/w==");
+	json_decref(summary);
+}
+
+/* 80 samples of 10 µs and 1 ms of CPU time. */
+static void record_a_high_rate(struct fixture *fixture, bool kernel_sampled, uint64_t lost)
+{
+	const struct recorded_frame leaf[] = {{0x1800, NATIVE}};
+
+	fixture->facts = json_pack("{s:{s:b}}", "effective", "kernel_sampled", kernel_sampled);
+	recorded_metric(&fixture->journal, 1, TEXT_CPU, 10001);
+	sample(fixture, leaf, 1, 80, 0);
+	recorded_add(&fixture->journal,
+		&(struct journal_record){.type = JOURNAL_CPU_TIME, .cpu_time = {1, 10, 0, 1000000, 0, 0}});
+	if (lost > 0) {
+		recorded_add(&fixture->journal, &(struct journal_record){.type = JOURNAL_LOSS,
+											.loss = {1, JOURNAL_LOSS_RING, lost, 0}});
+	}
+	attribute(fixture);
+}
+
+static bool has_warning(const struct fixture *fixture, const char *code)
+{
+	size_t index;
+	json_t *warning;
+
+	json_array_foreach(fixture->warnings, index, warning)
+	{
+		if (strcmp(json_string_value(json_object_get(warning, "code")), code) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void tells_that_the_rate_was_not_kept(void **state)
+{
+	struct fixture *fixture = *state;
+
+	record_a_high_rate(fixture, true, 0);
+	assert_true(has_warning(fixture, "rate_not_kept"));
+	assert_non_null(strstr(json_string_value(at(fixture->warnings, "0.message")), "80 %"));
+}
+
+static void blames_the_rate_for_nothing_that_is_explained(void **state)
+{
+	struct fixture *fixture = *state;
+
+	record_a_high_rate(fixture, false, 0);
+	assert_false(has_warning(fixture, "rate_not_kept"));
+	tear_down(state);
+	set_up(state);
+	fixture = *state;
+	record_a_high_rate(fixture, true, 20);
+	assert_false(has_warning(fixture, "rate_not_kept"));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -348,6 +420,9 @@ int main(void)
 		CASE(is_whole_without_a_journal),
 		CASE(sums_up_in_few_and_short_words),
 		CASE(tells_of_damage_and_notes),
+		CASE(gives_the_exact_bytes_of_a_name_that_is_no_text),
+		CASE(tells_that_the_rate_was_not_kept),
+		CASE(blames_the_rate_for_nothing_that_is_explained),
 	};
 
 	return cmocka_run_group_tests_name("capture_json", tests, NULL, NULL);

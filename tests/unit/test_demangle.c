@@ -66,6 +66,9 @@ static void cuts_versions_and_keeps_the_parts_that_a_compiler_split_off(void **s
 	assert_name("memcpy@@GLIBC_2.14", "memcpy");
 	assert_name("_ZNSo3putEc@GLIBCXX_3.4", "std::ostream::put(char)");
 	assert_name("@", "@");
+	assert_name("foo@plt.cold.1234", "foo@plt.cold.1234");
+	assert_name("foo@", "foo@");
+	assert_name("foo@@", "foo@@");
 	assert_name("_Z3foov.cold", "foo() [clone .cold]");
 	assert_name("_Z3foov.part.0", "foo() [clone .part.0]");
 	assert_name("foo.cold", "foo.cold");

@@ -74,7 +74,7 @@ static const char *share_hint(const struct json_input *input, uint64_t sampled, 
 	}
 	if (part < LOW_SHARE) {
 		return "CPU time that is not in the samples: time in the kernel that may not be sampled, "
-			   "and threads that ran shorter than a period";
+			   "threads that ran shorter than a period, or a rate that the system did not keep";
 	}
 	return part > HIGH_SHARE ? "more samples than CPU time: sampling ran with an uneven period"
 							 : NULL;
@@ -339,23 +339,34 @@ json_t *json_quality(const struct attribution *attribution)
 		share(attribution->unnamed, attribution->frames));
 }
 
+static json_t *function_json(const struct json_input *input, const struct function *item)
+{
+	json_t *object = json_object();
+	bool done =
+		set_text(input, object, "function", item->name) &&
+		json_object_set_new(object, "kernel", json_boolean(item->kind == TREE_KERNEL)) == 0 &&
+		json_object_set_new(object, "self", number(item->self)) == 0 &&
+		json_object_set_new(object, "total", number(item->total)) == 0 &&
+		set_text(input, object, "image", item->image);
+
+	if (!done) {
+		json_decref(object);
+	}
+	return done ? object : NULL;
+}
+
 static json_t *functions(const struct json_input *input)
 {
 	const struct functions *list = &input->attribution->functions;
 	json_t *array = json_array();
 
 	for (size_t i = 0; array != NULL && i < list->len && i < MAX_FUNCTIONS; i++) {
-		const struct function *item = &list->items[i];
-		json_t *object = json_pack("{s:o,s:b,s:o,s:o}", "function", text(input, item->name),
-			"kernel", item->kind == TREE_KERNEL, "self", number(item->self), "total",
-			number(item->total));
+		json_t *object = function_json(input, &list->items[i]);
 
-		if (object == NULL || !set_text(input, object, "image", item->image) ||
-			json_array_append(array, object) != 0) {
+		if (object == NULL || json_array_append_new(array, object) != 0) {
 			json_decref(array);
 			array = NULL;
 		}
-		json_decref(object);
 	}
 	return array;
 }

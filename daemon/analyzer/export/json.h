@@ -27,7 +27,7 @@
  *   "functions": [{"function", "image", "kernel", "self", "total"}]      the first 1000, by self
  *   "warnings", "artifacts": {"folded": {"bytes", "stacks"}, …}
  *
- * Shares are reals from 0 to 1 with 4 decimals. Bytes that are no UTF-8 are U+FFFD.
+ * Shares are reals from 0 to 1 with 4 decimals. Bytes that are no UTF-8 are U+FFFD, and beside such a text is <its member>_b64.
  */
 struct json_input {
 	const json_t *facts; /* an object, or NULL; borrowed, as everything here */

@@ -8,19 +8,36 @@
 #include "protocol/limits.h"
 #include "protocol/text.h"
 
+#define LOW_SHARE           0.95
+#define HIGH_RATE_PERIOD_NS 100000
+
 static json_t *number(uint64_t value)
 {
 	return json_integer((json_int_t)(value < LIMIT_INTEGER ? value : LIMIT_INTEGER));
 }
 
+static size_t cut(struct bytes_text text, size_t max)
+{
+	return text.len > max ? text_cut(text.data, max) : text.len;
+}
+
 static json_t *cut_text(struct bytes_text text, size_t max)
 {
-	size_t len = text.len;
+	return text_json(text.data, cut(text, max));
+}
 
-	if (len > max) {
-		len = text_cut(text.data, max);
+static json_t *top_one(const struct strings *strings, const struct function *item)
+{
+	struct bytes_text name = strings_text(strings, item->name);
+	json_t *object = json_object();
+	bool done = text_set(object, "function", name.data, cut(name, SUMMARY_NAME_BYTES)) &&
+				json_object_set_new(object, "self", number(item->self)) == 0 &&
+				json_object_set_new(object, "total", number(item->total)) == 0;
+
+	if (!done) {
+		json_decref(object);
 	}
-	return text_json(text.data, len);
+	return done ? object : NULL;
 }
 
 static json_t *top(const struct strings *strings, const struct functions *functions)
@@ -28,12 +45,9 @@ static json_t *top(const struct strings *strings, const struct functions *functi
 	json_t *array = json_array();
 
 	for (size_t i = 0; array != NULL && i < functions->len && i < SUMMARY_TOP; i++) {
-		const struct function *item = &functions->items[i];
-		json_t *object = json_pack("{s:o,s:o,s:o}", "function",
-			cut_text(strings_text(strings, item->name), SUMMARY_NAME_BYTES), "self",
-			number(item->self), "total", number(item->total));
+		json_t *object = top_one(strings, &functions->items[i]);
 
-		if (json_array_append_new(array, object) != 0) {
+		if (object == NULL || json_array_append_new(array, object) != 0) {
 			json_decref(array);
 			return NULL;
 		}
@@ -146,14 +160,39 @@ static bool warn_cut(json_t *array, const struct attribution *attribution)
 			   "raise max_depth, or kernel.perf_event_max_stack when that is the limit");
 }
 
-json_t *summary_warnings(const struct model *model, const struct symbols *symbols,
-	const struct strings *strings, const struct attribution *attribution)
+/*
+ * A timer that comes too late takes no sample, and nobody counts it. Told when nothing else explains what is missing: kernel time that is
+ * not sampled, losses, and (at lower rates) threads that live shorter than a period.
+ */
+static bool warn_rate(json_t *array, const json_t *facts, const struct model *model)
+{
+	char text[160];
+	const json_t *effective = json_object_get(facts, "effective");
+	uint64_t period = model_period(model), cpu = model_cpu_ns(model);
+	double part = cpu == 0 ? 1.0 : (double)model_samples(model) * (double)period / (double)cpu;
+
+	if (period == 0 || period > HIGH_RATE_PERIOD_NS || part >= LOW_SHARE || model_lost(model) > 0 ||
+		!json_is_true(json_object_get(effective, "kernel_sampled"))) {
+		return true;
+	}
+	snprintf(text, sizeof(text),
+		"the samples stand for %.0f %% of the CPU time: at %" PRIu64
+		" Hz the system does not keep the rate",
+		part * 100, UINT64_C(1000000000) / period);
+	return warn(array, json_string("rate_not_kept"), json_string(text),
+		"shares are right, sums are not: choose a lower hz");
+}
+
+json_t *summary_warnings(const json_t *facts, const struct model *model,
+	const struct symbols *symbols, const struct strings *strings,
+	const struct attribution *attribution)
 {
 	json_t *array = json_array();
 
-	if (array == NULL || !warn_damage(array, model, strings) || !warn_kernel(array, symbols) ||
-		!warn_changed(array, model, symbols) || !warn_cut(array, attribution) ||
-		!warn_unnamed(array, attribution) || !warn_notes(array, model, strings)) {
+	if (array == NULL || !warn_damage(array, model, strings) || !warn_rate(array, facts, model) ||
+		!warn_kernel(array, symbols) || !warn_changed(array, model, symbols) ||
+		!warn_cut(array, attribution) || !warn_unnamed(array, attribution) ||
+		!warn_notes(array, model, strings)) {
 		json_decref(array);
 		return NULL;
 	}

@@ -20,8 +20,9 @@
 json_t *summary_create(const struct model *model, const struct strings *strings,
 	const struct attribution *attribution, uint64_t duration_ms);
 
-/* [{"code", "message", "hint"?}]: the journal's notes, and what reading and naming met. */
-json_t *summary_warnings(const struct model *model, const struct symbols *symbols,
-	const struct strings *strings, const struct attribution *attribution);
+/* [{"code", "message", "hint"?}]: the journal's notes, and what reading and naming met. facts: what the daemon told, or NULL. */
+json_t *summary_warnings(const json_t *facts, const struct model *model,
+	const struct symbols *symbols, const struct strings *strings,
+	const struct attribution *attribution);
 
 #endif

@@ -152,11 +152,18 @@ static bool run_any(const char *mangled, struct buffer *out)
 	return starts_with(mangled, "_D") && run_dlang(mangled, out);
 }
 
+/*
+ * "memcpy@@GLIBC_2.14", "put@GLIBCXX_3.4": the linker writes versions into .symtab so (GNU ld, "VERSION Command"). Their names begin with
+ * a capital by custom; anything else behind "@" belongs to the name.
+ */
 static size_t without_version(const char *name, size_t len)
 {
 	const char *at = len > 1 ? memchr(name + 1, '@', len - 1) : NULL;
+	size_t cut = at == NULL ? len : (size_t)(at - name);
+	size_t version = cut + 1 < len && name[cut + 1] == '@' ? cut + 2 : cut + 1;
+	bool has_version = version < len && name[version] >= 'A' && name[version] <= 'Z';
 
-	return at == NULL ? len : (size_t)(at - name);
+	return has_version ? cut : len;
 }
 
 bool demangle(const char *name, size_t len, struct buffer *out)
