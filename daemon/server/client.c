@@ -36,6 +36,7 @@ struct client {
 	bool is_open;      /* counted in clients->open */
 	bool half_closed;  /* it sends no more, but may read */
 	bool mute;         /* nothing can be sent to it; reading goes on to its end */
+	bool paused;       /* it does not read its replies: no more requests are read either */
 	bool draining;
 	bool closing;
 };
@@ -99,6 +100,8 @@ static void disconnect(struct client *client, const char *why)
 	client_close(client);
 }
 
+static void on_settled(uv_timer_t *timer);
+
 /* It has shut its side or is gone, which reading (or the watch for hang-ups) will tell after what it sent before. */
 static void fall_mute(struct client *client)
 {
@@ -106,6 +109,9 @@ static void fall_mute(struct client *client)
 	queue_finish(&client->queue);
 	uv_timer_stop(&client->timer);
 	client_settle(client);
+	if (client->paused && !client->closing) {
+		uv_timer_start(&client->timer, on_settled, 0, 0);
+	}
 }
 
 /* Nothing more will be said to it, nor heard from it. */
@@ -117,10 +123,13 @@ static bool is_done(const struct client *client)
 		   (client->draining || is_served);
 }
 
+static void resume(struct client *client);
+
 static void on_settled(uv_timer_t *timer)
 {
 	struct client *client = timer->data;
-	if (is_done(client)) {
+	resume(client);
+	if (!client->closing && is_done(client)) {
 		client_close(client);
 	}
 }
@@ -174,6 +183,7 @@ static void on_written(uv_write_t *write, int status)
 		fall_mute(client);
 	} else {
 		pump(client);
+		resume(client);
 	}
 }
 
@@ -396,9 +406,19 @@ static void fail_message(struct client *client, enum framing_result result)
 	}
 }
 
+/* Its replies wait for it already: it is the turn of its own reading. */
+static bool must_pause(struct client *client)
+{
+	if (client->queue.lossless_bytes > LIMIT_QUEUE_PAUSE_BYTES && !client->paused) {
+		client->paused = true;
+		uv_read_stop((uv_stream_t *)&client->pipe);
+	}
+	return client->paused;
+}
+
 static void read_messages(struct client *client)
 {
-	while (!client->closing && !client->draining) {
+	while (!client->closing && !client->draining && !must_pause(client)) {
 		const char *text = NULL;
 		size_t len = 0;
 		enum framing_result result = framing_next(&client->framing, &text, &len);
@@ -435,6 +455,21 @@ static void on_room_wanted(uv_handle_t *handle, size_t suggested, uv_buf_t *buff
 	char *base = framing_reserve(&client->framing, READ_BYTES, &room);
 	/* Without memory libuv reports ENOBUFS, which ends the connection. */
 	*buffer = uv_buf_init(base, base != NULL ? (unsigned)room : 0);
+}
+
+/* From the loop only: it runs commands. A client that is gone shows that by the end of its stream. */
+static void resume(struct client *client)
+{
+	bool has_room = client->queue.lossless_bytes <= LIMIT_QUEUE_PAUSE_BYTES / 2;
+	if (!client->paused || client->closing || client->draining || !has_room) {
+		return;
+	}
+	client->paused = false;
+	read_messages(client);
+	if (!client->paused && !client->closing && !client->draining &&
+		uv_read_start((uv_stream_t *)&client->pipe, on_room_wanted, on_read) != 0) {
+		client_close(client);
+	}
 }
 
 static struct client *create(struct clients *clients)
@@ -520,7 +555,10 @@ void client_accept(struct clients *clients, uv_stream_t *listener)
 
 void clients_drain(struct clients *clients)
 {
+	struct error err = {0};
+	error_set(&err, ERROR_SHUTTING_DOWN, "profd ends before this is answered");
 	for (struct client *client = clients->first; client != NULL; client = client->next) {
+		requests_refuse(client, &err);
 		client_drain(client);
 	}
 }

@@ -65,6 +65,8 @@ void client_count_subscriptions(struct client *client, int change);
 
 /* One line of a client; hands a good request to the server's user and answers a bad one. */
 void request_receive(struct client *client, const char *text, size_t len);
+/* Answers all that have no reply yet with err; what their handlers say later goes nowhere. */
+void requests_refuse(struct client *client, const struct error *err);
 /* The client is gone: tells all its requests, which then have no client. */
 void requests_gone(struct requests *requests);
 

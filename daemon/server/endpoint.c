@@ -172,7 +172,7 @@ int endpoint_listen(struct endpoint *endpoint, const char *path, struct error *e
 		return -1;
 	}
 	snprintf(endpoint->path, sizeof(endpoint->path), "%s", path);
-	if (!has_lock(endpoint) && !take_lock(endpoint, err)) {
+	if (!is_replaceable(path, err) || (!has_lock(endpoint) && !take_lock(endpoint, err))) {
 		return -1;
 	}
 	return make_socket(endpoint, err);

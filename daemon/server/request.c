@@ -290,6 +290,16 @@ void request_on_answer(struct request *request,
 	request->answered_context = context;
 }
 
+void requests_refuse(struct client *client, const struct error *err)
+{
+	struct request *request = client_requests(client)->first;
+	for (; request != NULL; request = request->next) {
+		fail(request, err);
+		json_decref(request->id);
+		request->id = NULL;
+	}
+}
+
 void requests_gone(struct requests *requests)
 {
 	while (requests->first != NULL) {

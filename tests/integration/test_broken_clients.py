@@ -10,11 +10,25 @@ import tempfile
 import time
 
 from footprint import check_as_before, check_closed_as_before, settled
-from harness import FOREVER, Client, Daemon, main, program, wait_until
+from harness import FOREVER, SANITIZED, Client, Daemon, main, program, wait_until
 
 
 def line(method, **params):
     return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, separators=(",", ":")).encode() + b"\n"
+
+
+def test_who_reads_late_gets_every_reply():
+    with Daemon() as daemon:
+        client = daemon.connect()
+        other = daemon.connect()
+        count = 400
+        # More than the daemon keeps for one client: it reads on when the client does.
+        client.send_raw(b"".join(b'{"id":%d,"method":"Describe"}\n' % number for number in range(1, count + 1)))
+        time.sleep(1)
+        other.call("Ping")
+        assert daemon.status("RssAnon") < 64 * 1024 * (4 if SANITIZED else 1)
+        for number in range(1, count + 1):
+            assert "methods" in client.wait_reply(number)
 
 
 def vanish_between_any_two_bytes(daemon, request, check):

@@ -33,6 +33,42 @@ def test_now_kills_the_programs_and_ends():
         assert daemon.connect().fails("Shutdown", mode="soon").code == "bad_params"
 
 
+def test_now_brings_what_was_gathered_to_the_journal():
+    with Daemon() as daemon:
+        client = daemon.connect()
+        launched = client.call("LaunchProcess", argv=FOREVER, stdio="null", profile={"hz": 5000, "progress_ms": 50})
+        wait_until(lambda: client.call("GetCapture", capture_id=launched["capture_id"])["samples"] > 500, 20, "samples")
+        seen = client.call("GetCapture", capture_id=launched["capture_id"])
+        client.call("Shutdown", mode="now")
+        assert daemon.process.wait(5) == 0
+        client.drain(1)
+        ends = [event["params"] for event in client.events if event["method"] in ("SamplingProfileFinished", "SamplingProfileFailed")]
+        if ends:
+            assert ends[0]["reason"] in ("daemon_shutdown", "target_exited") and ends[0]["samples"] >= seen["samples"], ends
+        journal = os.path.join(daemon.data_dir, "captures", launched["capture_id"], "capture.journal")
+        # 10 bytes a sample and more.
+        assert os.path.getsize(journal) > 5 * seen["samples"], (os.path.getsize(journal), seen["samples"])
+
+
+def test_whoever_still_waits_is_answered():
+    with Daemon() as daemon:
+        client = daemon.connect()
+        stubborn = client.call("LaunchProcess", argv=["sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.1; done"])
+        client.wait_event("ProcessOutput")
+        other = daemon.connect()
+        held = other.call("LaunchProcess", argv=["true"], hold=True)
+        waits = [other.send("StopProcess", build_id=stubborn["build_id"], grace_ms=60000),
+                 other.send("ResumeProcess", build_id="none"), other.send("StopProcess", build_id=held["build_id"])]
+        client.call("Shutdown", mode="now")
+        assert daemon.process.wait(5) == 0
+        other.drain(1)
+        answered = [len(other.replies.get(str(number), [])) for number in waits]
+        assert answered == [1, 1, 1], other.replies
+        for number in (waits[0], waits[2]):
+            reply = other.replies[str(number)][0]
+            assert "result" in reply or reply["error"]["data"]["code"] == "shutting_down", reply
+
+
 def test_a_signal_while_the_analyzer_runs_waits_for_it():
     with waiting_analyzer() as (analyzer, go), Daemon(env={"PROFD_ANALYZER": analyzer}) as daemon:
         client = daemon.connect()

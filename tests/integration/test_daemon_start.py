@@ -8,7 +8,7 @@ import tempfile
 
 from disks import fill, small_disk
 from footprint import check_as_before, settled
-from harness import Daemon, alive, main, program, wait_until, write
+from harness import Client, Daemon, alive, main, program, wait_until, write
 from nobody import NOBODY, as_nobody
 from refusals import check_error
 
@@ -195,6 +195,29 @@ def test_a_second_daemon_on_the_same_socket_leaves_the_first_alone():
         assert os.stat(daemon.socket_path).st_ino == inode and os.listdir(folder) == []
         check_as_before(daemon, client, before, "a second daemon")
         assert daemon.connect().call("Ping")
+
+
+def test_signals_that_its_parent_ignored_or_blocked_change_nothing():
+    with tempfile.TemporaryDirectory() as root:
+        os.mkdir(root + "/run", 0o700)
+        path = root + "/run/profd.sock"
+        command = ["env", "--ignore-signal=CHLD", "--block-signal=TERM", "--block-signal=CHLD", program("profd"), "--socket", path,
+                   "--data-dir", root + "/data"]
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            wait_until(lambda: os.path.exists(path), 20, "the socket")
+            client = Client(path)
+            client.call("LaunchProcess", argv=["sh", "-c", "exit 4"], build_id="a")
+            assert client.wait_event("ProcessExited", build_id="a")["exit_code"] == 4
+            client.call("LaunchProcess", argv=["sh", "-c", "kill -9 $$"], build_id="b")
+            assert client.wait_event("ProcessExited", build_id="b")["signal"] == "SIGKILL"
+            assert client.fails("LaunchProcess", argv=["/no/such"]).detail == "not_found"
+            client.close()
+            process.terminate()
+            assert process.wait(20) == 0
+        finally:
+            process.kill()
+            process.wait()
 
 
 if __name__ == "__main__":

@@ -287,23 +287,78 @@ static void a_slow_reader_misses_output_only_and_learns_how_much(void **state)
 	hang_up(quick);
 }
 
-static void a_client_that_never_reads_is_disconnected_before_it_holds_much(void **state)
+/* Writes requests for long replies and reads nothing, until the server does not read either. Returns how many were carried out. */
+static size_t ask_without_reading(struct fixture *fixture, struct peer_end *end)
+{
+	const char *line = "{\"id\":1,\"method\":\"Long\",\"params\":{\"len\":60000}}\n";
+	size_t before = 0;
+	for (int quiet_turns = 0; quiet_turns < 50; quiet_turns++) {
+		if (send(end->fd, line, strlen(line), MSG_NOSIGNAL) > 0 || fixture->calls > before) {
+			quiet_turns = 0;
+		}
+		before = fixture->calls;
+		turn(fixture);
+	}
+	return fixture->calls;
+}
+
+static void who_does_not_read_replies_is_not_read_either(void **state)
+{
+	struct fixture *fixture = *state;
+	struct peer_end *end = dial(fixture);
+	struct peer_end *other = dial(fixture);
+	size_t carried_out = ask_without_reading(fixture, end);
+	/* The replies that wait, and what the socket holds. */
+	assert_in_range(
+		carried_out, LIMIT_QUEUE_PAUSE_BYTES / 60100, LIMIT_QUEUE_PAUSE_BYTES / 60100 + 20);
+	assert_int_equal(fixture->gone_clients, 0);
+	say(fixture, other, ASK);
+	assert_hears(fixture, other, ASKED);
+	/* Nothing is lost once it reads: what was written and not read before is carried out too. */
+	size_t heard = 0;
+	while (heard < carried_out || fixture->calls > heard + 1) {
+		char *text = hear_text(fixture, end);
+		assert_true(strlen(text) > 60000);
+		free(text);
+		heard++;
+	}
+	assert_true(heard > carried_out);
+	hang_up(end);
+	hang_up(other);
+}
+
+static void who_vanishes_while_it_is_not_read_is_noticed(void **state)
+{
+	struct fixture *fixture = *state;
+	struct peer_end *end = dial(fixture);
+	quiet(fixture);
+	say(fixture, end, "{\"id\":2,\"method\":\"Later\"}");
+	ask_without_reading(fixture, end);
+	assert_int_equal(fixture->gone_clients, 0);
+	hang_up(end);
+	WAIT_FOR(fixture, fixture->gone_clients == 1);
+	assert_int_equal(fixture->gone_requests, 1);
+	close(fixture->log.fd);
+}
+
+static void state_changes_that_nobody_reads_are_bounded(void **state)
 {
 	struct fixture *fixture = *state;
 	struct peer_end *end = dial(fixture);
 	struct peer_end *other = dial(fixture);
 	quiet(fixture);
-	const char *line = "{\"id\":1,\"method\":\"Long\",\"params\":{\"len\":60000}}\n";
-	size_t asked = 0;
-	while (fixture->gone_clients == 0 && asked < 1000) {
-		if (send(end->fd, line, strlen(line), MSG_NOSIGNAL) > 0) {
-			asked++;
-		}
+	say(fixture, end, "{\"id\":1,\"method\":\"Watch\",\"params\":{\"build\":\"b\"}}");
+	json_decref(hear(fixture, end));
+	char *text = malloc(50001);
+	memset(text, 'a', 50000);
+	text[50000] = '\0';
+	size_t published = 0;
+	for (; fixture->gone_clients == 0 && published < 1000; published++) {
+		publish(fixture, "State", EVENTS_LOSSLESS, "b", NULL, json_pack("{s:s}", "text", text));
 		turn(fixture);
 	}
-	assert_int_equal(fixture->gone_clients, 1);
-	/* 4 MiB of replies and what the socket holds. */
-	assert_in_range(asked, LIMIT_QUEUE_HARD_BYTES / 60100, LIMIT_QUEUE_HARD_BYTES / 60100 + 20);
+	free(text);
+	assert_in_range(published, LIMIT_QUEUE_HARD_BYTES / 50100, LIMIT_QUEUE_HARD_BYTES / 50100 + 20);
 	say(fixture, other, ASK);
 	assert_hears(fixture, other, ASKED);
 	close(fixture->log.fd);
@@ -364,7 +419,9 @@ int main(void)
 		DIALOGUE(events_reach_subscribers_once_and_in_order_with_replies),
 		DIALOGUE(an_event_that_fits_no_line_is_dropped),
 		DIALOGUE(a_slow_reader_misses_output_only_and_learns_how_much),
-		DIALOGUE(a_client_that_never_reads_is_disconnected_before_it_holds_much),
+		DIALOGUE(who_does_not_read_replies_is_not_read_either),
+		DIALOGUE(who_vanishes_while_it_is_not_read_is_noticed),
+		DIALOGUE(state_changes_that_nobody_reads_are_bounded),
 		DIALOGUE(a_stalled_reader_is_disconnected_after_half_a_minute),
 		DIALOGUE(a_slow_reader_that_reads_a_little_is_kept),
 	};
