@@ -17,32 +17,26 @@ static json_t *parse(const char *text)
 	return params;
 }
 
-static int run(const struct profctl *profctl, int argc, char **argv)
+static int run(struct profctl *profctl, int argc, char **argv)
 {
-	if (argc < 2 || argc > 3 || argv[1][0] == '-') {
-		return profctl_usage(&call_command);
+	int status = EXIT_SUCCESS;
+	if (!profctl_operands(profctl, &call_command, argc, argv, 1, 2, &status)) {
+		return status;
 	}
+	const char *method = argv[optind];
 	json_t *params = NULL;
-	if (argc == 3 && (params = parse(argv[2])) == NULL) {
+	if (argc - optind == 2 && (params = parse(argv[optind + 1])) == NULL) {
 		return EXIT_USAGE;
 	}
-	struct profclient *client = profctl_connect(profctl, true);
+	struct profclient *client = profctl_connect(profctl, true, &status);
 	if (client == NULL) {
 		json_decref(params);
-		return EXIT_UNREACHABLE;
+		return status;
 	}
-	struct error err = {0};
-	json_t *result = profclient_call(client, argv[1], params, &err);
+	json_t *result = profctl_call(profctl, client, method, params, &status);
 	if (result != NULL) {
 		profctl_print_json(stdout, result);
-	} else if (profctl->json) {
-		json_t *error = error_to_json(&err);
-		profctl_print_json(stdout, error);
-		json_decref(error);
-	} else {
-		profctl_complain(&err);
 	}
-	int status = result != NULL ? EXIT_SUCCESS : EXIT_FAILED;
 	json_decref(result);
 	profclient_close(client);
 	return status;
@@ -52,5 +46,6 @@ const struct profctl_command call_command = {
 	.name = "call",
 	.synopsis = "METHOD [JSON|-]",
 	.about = "call any method; prints its result as one line of JSON",
+	.help = "  JSON  its parameters, an object; - reads them from standard input\n",
 	.run = run,
 };

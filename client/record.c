@@ -1,9 +1,6 @@
 #include "client/record.h"
 
 #include <errno.h>
-#include <getopt.h>
-#include <limits.h>
-#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,6 +11,7 @@
 #include <unistd.h>
 
 #include "client/profctl.h"
+#include "client/reply.h"
 #include "protocol/limits.h"
 #include "protocol/names.h"
 #include "protocol/programs.h"
@@ -25,31 +23,6 @@
 extern char **environ;
 
 /* --- options --- */
-
-static bool parse_whole(const char *text, long long min, long long max, json_int_t *value)
-{
-	char *end = NULL;
-	errno = 0;
-	long long number = strtoll(text, &end, 10);
-	if (errno != 0 || end == text || *end != '\0' || number < min || number > max) {
-		return false;
-	}
-	*value = number;
-	return true;
-}
-
-/* Seconds, whole or with a fraction, as milliseconds. */
-static bool parse_seconds(const char *text, json_int_t *milliseconds)
-{
-	char *end = NULL;
-	double seconds = strtod(text, &end);
-	if (end == text || *end != '\0' || !isfinite(seconds) || seconds * 1000 < 1 ||
-		seconds * 1000 > LIMIT_DURATION_MS) {
-		return false;
-	}
-	*milliseconds = (json_int_t)(seconds * 1000);
-	return true;
-}
 
 /* The folder as an absolute path: the daemon has another current folder. */
 static char *absolute(const char *path)
@@ -65,18 +38,9 @@ static bool take_option(struct record *record, int option, const char *value)
 {
 	switch (option) {
 	case 'F':
-		if (parse_whole(value, 1, LLONG_MAX / 2, &record->hz)) {
-			return true;
-		}
-		fprintf(stderr, "profctl: -F %s: samples a second are a whole number from 1 up\n", value);
-		return false;
+		return profctl_whole("-F", value, 1, LIMIT_INTEGER, &record->hz);
 	case 'd':
-		if (parse_seconds(value, &record->duration_ms)) {
-			return true;
-		}
-		fprintf(stderr, "profctl: -d %s: seconds are a number from 0.001 to %d\n", value,
-			LIMIT_DURATION_MS / 1000);
-		return false;
+		return profctl_seconds("-d", value, false, &record->duration_ms);
 	case 'o':
 		free(record->output_dir);
 		record->output_dir = absolute(value);
@@ -91,22 +55,27 @@ static bool take_option(struct record *record, int option, const char *value)
 		record->quiet = true;
 		return true;
 	default:
-		return false; /* getopt has told */
+		return false; /* told */
 	}
 }
 
-static bool parse(struct record *record, int argc, char **argv)
+static const struct option record_options[] = {{"hz", required_argument, NULL, 'F'},
+	{"duration", required_argument, NULL, 'd'}, {"output", required_argument, NULL, 'o'},
+	{"kernel", no_argument, NULL, 'k'}, {"label", required_argument, NULL, 'l'},
+	{"quiet", no_argument, NULL, 'q'}, PROFCTL_OPTIONS};
+
+/* False: *status. */
+static bool parse(
+	struct record *record, struct profctl *profctl, int argc, char **argv, int *status)
 {
-	static const struct option options[] = {{"hz", required_argument, NULL, 'F'},
-		{"duration", required_argument, NULL, 'd'}, {"output", required_argument, NULL, 'o'},
-		{"kernel", no_argument, NULL, 'k'}, {"label", required_argument, NULL, 'l'},
-		{"quiet", no_argument, NULL, 'q'}, {NULL, 0, NULL, 0}};
-	for (int option; (option = getopt_long(argc, argv, "+F:d:o:kl:q", options, NULL)) != -1;) {
+	for (int option; (option = profctl_option(profctl, &record_command, argc, argv)) != -1;) {
 		if (!take_option(record, option, optarg)) {
+			*status = option == PROFCTL_HELP ? EXIT_SUCCESS : GATE_EXIT_NO_GO;
 			return false;
 		}
 	}
 	record->argv = argv + optind;
+	record->json = profctl->json;
 	if (optind == argc || argv[optind][0] == '\0') {
 		profctl_usage(&record_command);
 		return false;
@@ -194,7 +163,7 @@ static bool start_capture(struct record *record, struct error *err)
 	if (record->label != NULL) {
 		json_object_set_new(params, "label", json_string(record->label));
 	}
-	json_t *reply = profclient_call(record->client, "StartSamplingProfile", params, err);
+	json_t *reply = profctl_try(record->client, "StartSamplingProfile", params, err);
 	const char *id = json_string_value(json_object_get(reply, "capture_id"));
 	if (reply != NULL && id == NULL) {
 		error_set(err, ERROR_INTERNAL, "profd started a capture without naming it");
@@ -202,17 +171,6 @@ static bool start_capture(struct record *record, struct error *err)
 	snprintf(record->capture_id, sizeof(record->capture_id), "%s", id != NULL ? id : "");
 	json_decref(reply);
 	return id != NULL;
-}
-
-static pid_t daemon_pid(struct profclient *client, struct error *err)
-{
-	json_t *hello = profclient_call(client, "Hello",
-		json_pack("{s:s, s:s, s:{s:i, s:i}}", "client", "profctl", "version", PROFD_VERSION,
-			"protocol", "major", NAME_PROTOCOL_MAJOR, "minor", NAME_PROTOCOL_MINOR),
-		err);
-	pid_t pid = (pid_t)json_integer_value(json_object_get(hello, "pid"));
-	json_decref(hello);
-	return pid;
 }
 
 /* --- signals --- */
@@ -264,8 +222,7 @@ static void read_messages(struct record *record)
 {
 	while (record->final == NULL && record->lost.code == ERROR_NONE) {
 		json_t *message = NULL;
-		enum profclient_result result = profclient_next(record->client, 0, &message, &record->lost);
-		if (result == PROFCLIENT_NOTHING || result == PROFCLIENT_FAILED) {
+		if (profctl_event(record->client, 0, &message, &record->lost) != PROFCLIENT_GOT) {
 			return;
 		}
 		take_message(record, message);
@@ -331,12 +288,12 @@ static void follow_capture(struct record *record)
 static int run_program(struct record *record)
 {
 	struct error err = {0};
-	pid_t profiler = daemon_pid(record->client, &err);
-	if (profiler <= 0 || !start_gate(record, profiler, &err) || !start_capture(record, &err)) {
+	json_int_t profiler = reply_integer(profclient_hello(record->client), "pid");
+	if (!start_gate(record, (pid_t)profiler, &err) || !start_capture(record, &err)) {
 		return not_run(record, &err);
 	}
 	if (!gate_go(&record->gate, &err) || gate_wait(&record->gate, true, -1, &err) != GATE_RUNNING) {
-		json_decref(profclient_call(record->client, "StopCapture",
+		json_decref(profctl_try(record->client, "StopCapture",
 			json_pack("{s:s, s:b}", "capture_id", record->capture_id, "discard", 1), NULL));
 		return not_run(record, &err);
 	}
@@ -359,15 +316,18 @@ static void finish(struct record *record)
 	free(record->output_dir);
 }
 
-static int run(const struct profctl *profctl, int argc, char **argv)
+static int run(struct profctl *profctl, int argc, char **argv)
 {
 	struct record record = {.pidfd = -1, .gate = {.fd = -1}};
 	int status = GATE_EXIT_NO_GO;
-	if (parse(&record, argc, argv)) {
+	if (parse(&record, profctl, argc, argv, &status)) {
 		/* A line that is drawn over and over would spoil what the program shows on the same terminal. */
 		record.shows_progress = !record.quiet && isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO);
 		set_signals();
-		record.client = profctl_connect(profctl, true);
+		int connected = EXIT_SUCCESS;
+		record.client = profctl_connect(
+			&(struct profctl){.socket_given = profctl->socket_given, .no_start = profctl->no_start},
+			true, &connected);
 		if (record.client != NULL) {
 			status = run_program(&record);
 		}
@@ -381,5 +341,13 @@ const struct profctl_command record_command = {
 	.synopsis = "[-F HZ] [-d SECONDS] [-o FOLDER] [--kernel] [--label TEXT] [--quiet] [--] PROGRAM "
 				"[ARGUMENT …]",
 	.about = "run a program in this terminal and profile it",
+	.help = "  -F, --hz HZ             samples a second of CPU time, per thread; 999\n"
+			"  -d, --duration SECONDS  end the sampling after so long, never the program\n"
+			"  -o, --output FOLDER     where the capture's folder is made\n"
+			"  -k, --kernel            show kernel frames\n"
+			"  -l, --label TEXT        kept with the capture\n"
+			"  -q, --quiet             print nothing unless something went wrong\n",
+	.short_options = "+F:d:o:kl:q",
+	.options = record_options,
 	.run = run,
 };

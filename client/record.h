@@ -16,6 +16,7 @@ struct record {
 	json_int_t hz;          /* 0: the daemon's default */
 	json_int_t duration_ms; /* 0: until the program ends */
 	bool kernel, quiet;
+	bool json; /* the terminal event as it came, in place of the report */
 	const char *label;
 	char *output_dir; /* owned; absolute, or NULL */
 	char **argv;      /* the program's */

@@ -7,6 +7,7 @@
 
 #include "client/profctl.h"
 #include "client/reply.h"
+#include "client/report.h"
 #include "protocol/names.h"
 
 void record_show_progress(const struct record *record, const json_t *params)
@@ -29,38 +30,6 @@ void record_clear_progress(const struct record *record)
 	}
 }
 
-static void report_top(const json_t *summary, double samples)
-{
-	size_t index;
-	const json_t *entry;
-	fprintf(stderr, "   self   total  function\n");
-	json_array_foreach(json_object_get(summary, "top"), index, entry)
-	{
-		fprintf(stderr, "%6.1f%% %6.1f%%  ", 100.0 * (double)reply_integer(entry, "self") / samples,
-			100.0 * (double)reply_integer(entry, "total") / samples);
-		reply_print(stderr, reply_string(entry, "function"), 0);
-		fputc('\n', stderr);
-	}
-}
-
-static void report_warnings(const json_t *params)
-{
-	size_t index;
-	const json_t *warning;
-	json_array_foreach(json_object_get(params, "warnings"), index, warning)
-	{
-		fprintf(stderr, "warning: ");
-		reply_print(stderr, reply_string(warning, "message"), 0);
-		const char *hint = reply_string(warning, "hint");
-		if (hint[0] != '\0') {
-			fprintf(stderr, " (");
-			reply_print(stderr, hint, 0);
-			fputc(')', stderr);
-		}
-		fputc('\n', stderr);
-	}
-}
-
 static void report_finished(const json_t *params)
 {
 	double samples = (double)reply_integer(params, "samples");
@@ -71,17 +40,9 @@ static void report_finished(const json_t *params)
 	if (strcmp(reason, "target_exited") != 0 && strcmp(reason, "duration") != 0) {
 		fprintf(stderr, "profctl: the sampling was ended by: %s\n", reason);
 	}
-	if (samples > 0) {
-		report_top(summary, samples);
-	}
-	report_warnings(params);
-	static const char *const paths[] = {"svg_path", "folded_path", "metadata_path"};
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		if (reply_string(params, paths[i])[0] != '\0') {
-			reply_print(stderr, reply_string(params, paths[i]), 0);
-			fputc('\n', stderr);
-		}
-	}
+	report_top(stderr, params);
+	report_warnings(stderr, params);
+	report_paths(stderr, params);
 }
 
 void record_report(const struct record *record)
@@ -91,6 +52,10 @@ void record_report(const struct record *record)
 			fprintf(stderr, "profctl: the profile was lost, the program was not disturbed\n");
 		}
 		profctl_complain(&record->lost);
+		return;
+	}
+	if (record->json) {
+		profctl_print_json(stderr, record->final);
 		return;
 	}
 	const json_t *params = profclient_event_params(record->final);

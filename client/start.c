@@ -1,21 +1,22 @@
-#include "client/profctl.h"
+#include "client/start.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "protocol/programs.h"
 #include "protocol/socket_path.h"
 
-#define IDLE_SECONDS  "600"
-#define START_TIMEOUT 10000         /* ms */
 #define LOG_BYTES     (1024 * 1024) /* a larger log begins anew */
 #define PATH_BYTES    4096
 #define READY_FD      3
@@ -23,9 +24,10 @@
 
 /* Everything that the new daemon's processes need, made before the fork. */
 struct start {
+	const char *socket;
 	char program[PATH_BYTES];
-	char socket[SOCKET_PATH_BYTES];
-	char log[PATH_BYTES];
+	char log[SOCKET_PATH_BYTES + 8];
+	char idle_exit[16]; /* seconds; "": never */
 	int log_fd;
 	int null_fd;
 };
@@ -45,6 +47,14 @@ static int open_log(struct start *start, struct error *err)
 		return -1;
 	}
 	return fd;
+}
+
+/* In the child, where only async-signal-safe functions may be called. */
+static void say(int fd, const char *text)
+{
+	if (text != NULL && write(fd, text, strlen(text)) < 0) {
+		_exit(1);
+	}
 }
 
 /* In the child: becomes a daemon that keeps nothing of ours, and never returns. */
@@ -67,44 +77,69 @@ static void become_daemon(const struct start *start, int ready_fd)
 			fcntl(READY_FD, F_SETFD, 0);
 		}
 		close_range(READY_FD + 1, ~0u, 0);
-		execl(start->program, "profd", "--socket", start->socket, "--idle-exit", IDLE_SECONDS,
-			"--ready-fd", READY_FD_TEXT, (char *)NULL);
+		bool stays = start->idle_exit[0] == '\0';
+		execl(start->program, "profd", "--socket", start->socket, "--ready-fd", READY_FD_TEXT,
+			stays ? (char *)NULL : "--idle-exit", start->idle_exit, (char *)NULL);
 	}
-	dprintf(READY_FD, "error: exec %s: %s\n", start->program, strerror(errno));
+	int problem = errno;
+	say(READY_FD, "error: ");
+	say(READY_FD, start->program);
+	say(READY_FD, " cannot be executed: ");
+	say(READY_FD, strerrordesc_np(problem));
+	say(READY_FD, "\n");
 	_exit(1);
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* One line, without its end; what came until the end of the stream, if that comes first. False: neither came in time. */
+static bool read_line(int fd, char *line, size_t size)
+{
+	size_t used = 0;
+	uint64_t end = now_ms() + START_TIMEOUT_MS;
+	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+	line[0] = '\0';
+	while (used < size - 1 && strchr(line, '\n') == NULL) {
+		uint64_t now = now_ms();
+		int ready = now < end ? poll(&poll_fd, 1, (int)(end - now)) : 0;
+		if (ready == 0) {
+			return false;
+		}
+		ssize_t count = ready > 0 ? read(fd, line + used, size - 1 - used) : -1;
+		if (count < 0 && errno == EINTR) {
+			continue;
+		}
+		if (count <= 0) {
+			break;
+		}
+		used += (size_t)count;
+		line[used] = '\0';
+	}
+	line[strcspn(line, "\n")] = '\0';
+	return true;
 }
 
 /* What the daemon says on the ready pipe: "ready\n" or "error: …\n". */
 static bool read_ready(int fd, const struct start *start, struct error *err)
 {
+	static const char prefix[] = "error: ";
 	char said[4096];
-	size_t used = 0;
-	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
-	while (used < sizeof(said) - 1 && memchr(said, '\n', used) == NULL) {
-		int ready = poll(&poll_fd, 1, START_TIMEOUT);
-		if (ready < 0 && errno == EINTR) {
-			continue;
-		}
-		if (ready == 0) {
-			error_set(err, ERROR_TIMEOUT, "profd was started but did not get ready in %d s",
-				START_TIMEOUT / 1000);
-			return error_hint(err, "its log is %s", start->log);
-		}
-		ssize_t count = read(fd, said + used, sizeof(said) - 1 - used);
-		if (count <= 0) {
-			break;
-		}
-		used += (size_t)count;
-	}
-	said[used] = '\0';
-	said[strcspn(said, "\n")] = '\0';
-	if (strcmp(said, "ready") == 0) {
+	if (!read_line(fd, said, sizeof(said))) {
+		error_set(err, ERROR_TIMEOUT, "profd was started but did not get ready in %d s",
+			START_TIMEOUT_MS / 1000);
+	} else if (strcmp(said, "ready") == 0) {
 		return true;
+	} else {
+		bool told = strncmp(said, prefix, sizeof(prefix) - 1) == 0;
+		error_set(err, ERROR_IO, "profd could not be started: %s",
+			told ? said + sizeof(prefix) - 1 : "it ended before it was ready");
 	}
-	const char *prefix = "error: ";
-	bool told = strncmp(said, prefix, strlen(prefix)) == 0;
-	error_set(err, ERROR_IO, "profd could not be started: %s",
-		told ? said + strlen(prefix) : "it ended before it was ready");
+	error_detail(err, "start_failed");
 	return error_hint(err, "its log is %s", start->log);
 }
 
@@ -131,8 +166,11 @@ static bool spawn(const struct start *start, struct error *err)
 	return ok;
 }
 
-static bool prepare(struct start *start, struct error *err)
+static bool prepare(struct start *start, int idle_exit_s, struct error *err)
 {
+	if (idle_exit_s > 0) {
+		snprintf(start->idle_exit, sizeof(start->idle_exit), "%d", idle_exit_s);
+	}
 	start->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (start->null_fd < 0) {
 		return error_errno(err, "open /dev/null");
@@ -142,47 +180,49 @@ static bool prepare(struct start *start, struct error *err)
 		   programs_find("profd", start->program, sizeof(start->program), err);
 }
 
-/* Starts the daemon unless another profctl was faster: whoever holds the lock starts, the others find it running. */
-static struct profclient *start_locked(struct start *start, struct error *err)
+/* Held while a daemon is started; -1: err. */
+static int lock_start(const char *socket_path, struct error *err)
 {
-	char lock_path[PATH_BYTES];
-	snprintf(lock_path, sizeof(lock_path), "%s.start", start->socket);
-	int lock = open(lock_path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	char path[SOCKET_PATH_BYTES + 8];
+	snprintf(path, sizeof(path), "%s.start", socket_path);
+	int lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (lock < 0) {
-		error_errno(err, "open %s", lock_path);
-		return NULL;
+		error_errno(err, "open %s", path);
+		return -1;
 	}
 	while (flock(lock, LOCK_EX) != 0 && errno == EINTR) {
 	}
-	struct profclient *client = profclient_open(start->socket, err);
-	if (client == NULL && prepare(start, err) && spawn(start, err)) {
-		client = profclient_open(start->socket, err);
-	}
-	close(lock);
-	return client;
+	return lock;
 }
 
-struct profclient *profctl_connect(const struct profctl *profctl, bool may_start)
+static bool is_running(const char *socket_path)
 {
 	struct error err = {0};
-	struct start start = {.log_fd = -1, .null_fd = -1};
-	if (!socket_path_find(profctl->socket_given, start.socket, &err)) {
-		profctl_complain(&err);
-		return NULL;
+	int fd = socket_path_connect(socket_path, &err);
+	if (fd >= 0) {
+		close(fd);
 	}
-	struct profclient *client = profclient_open(start.socket, &err);
-	if (client == NULL && strcmp(err.detail, "not_running") == 0 && may_start &&
-		!profctl->no_start && socket_path_prepare(start.socket, &err)) {
-		client = start_locked(&start, &err);
+	/* Whoever connects afterwards is told what else can be wrong. */
+	return fd >= 0 || strcmp(err.detail, "not_running") != 0;
+}
+
+bool start_daemon(const char *socket_path, int idle_exit_s, struct error *err)
+{
+	if (!socket_path_prepare(socket_path, err)) {
+		return false;
 	}
-	if (client == NULL) {
-		profctl_complain(&err);
+	int lock = lock_start(socket_path, err);
+	if (lock < 0) {
+		return false;
 	}
+	struct start start = {.socket = socket_path, .log_fd = -1, .null_fd = -1};
+	bool ok = is_running(socket_path) || (prepare(&start, idle_exit_s, err) && spawn(&start, err));
 	if (start.log_fd >= 0) {
 		close(start.log_fd);
 	}
 	if (start.null_fd >= 0) {
 		close(start.null_fd);
 	}
-	return client;
+	close(lock);
+	return ok;
 }

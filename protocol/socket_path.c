@@ -1,6 +1,7 @@
 #include "protocol/socket_path.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,6 +151,35 @@ static bool connect_patiently(int fd, const struct sockaddr_un *address)
 	return false;
 }
 
+/* Why nobody was reached: errno of the connect. */
+static void tell_unreached(const char *path, struct error *err)
+{
+	int problem = errno;
+	struct stat status;
+	bool is_there = lstat(path, &status) == 0;
+	errno = problem;
+	if (is_there && problem == ECONNREFUSED && !S_ISSOCK(status.st_mode)) {
+		error_set(err, ERROR_IO, "%s is not a socket", path);
+		error_detail(err, "not_a_socket");
+		error_hint(err, "remove it, or choose another path with --socket");
+	} else if (problem == ECONNREFUSED) {
+		error_set(err, ERROR_IO, "no profd listens on %s any more: the socket is stale", path);
+		error_detail(err, "not_running");
+		error_hint(err, "start it again, it replaces the socket: profd --socket %s", path);
+	} else if (problem == ENOENT) {
+		error_set(err, ERROR_IO, "no profd listens on %s", path);
+		error_detail(err, "not_running");
+		error_hint(err, "start it: profd --socket %s", path);
+	} else if (problem == EAGAIN) {
+		error_set(err, ERROR_TIMEOUT, "profd at %s takes no connection for %d ms: too many wait",
+			path, (int)(CONNECT_TRIES * (CONNECT_WAIT_NS / 1000000)));
+		error_detail(err, "hung");
+		error_hint(err, "look at the daemon's log, or end it");
+	} else {
+		error_errno(err, "connect to %s", path);
+	}
+}
+
 int socket_path_connect(const char *path, struct error *err)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -159,19 +189,18 @@ int socket_path_connect(const char *path, struct error *err)
 		return -1;
 	}
 	memcpy(address.sun_path, path, len + 1);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	/* A full backlog would block a blocking socket for as long as the daemon hangs. */
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0) {
 		error_errno(err, "make a socket");
 		return -1;
 	}
 	if (!connect_patiently(fd, &address)) {
-		bool nobody = errno == ENOENT || errno == ECONNREFUSED;
-		error_errno(err, "connect to %s", path);
-		if (nobody) {
-			error_set(err, ERROR_IO, "no profd listens on %s", path);
-			error_detail(err, "not_running");
-			error_hint(err, "start it: profd --socket %s", path);
-		}
+		tell_unreached(path, err);
+		goto fail;
+	}
+	if (fcntl(fd, F_SETFL, 0) != 0) {
+		error_errno(err, "make the connection to %s a blocking one", path);
 		goto fail;
 	}
 	/* Whoever listens gets our requests, with environments in them. */

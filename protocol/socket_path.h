@@ -23,8 +23,8 @@ bool socket_path_find(const char *given, char *path, struct error *err);
  */
 bool socket_path_prepare(const char *path, struct error *err);
 
-/* A connected, close-on-exec stream socket to the daemon at path, whose peer runs as our user or root. -1: err:
- * code io with detail "not_running" when nobody listens there. Blocking. */
+/* A connected, close-on-exec, blocking stream socket to the daemon at path, whose peer runs as our user or root. -1: err: code io with detail
+ * "not_running" when nobody listens there or "not_a_socket", timeout with detail "hung" when its queue stays full for 2 s, not_permitted. */
 int socket_path_connect(const char *path, struct error *err);
 
 #endif

@@ -1,0 +1,17 @@
+#ifndef CLIENT_REPORT_H
+#define CLIENT_REPORT_H
+
+#include <stdio.h>
+
+#include <jansson.h>
+
+/* A capture's record or terminal event, told to a person. */
+
+/* The ten top functions with their shares; nothing when there are no samples. */
+void report_top(FILE *out, const json_t *record);
+/* "warning: <message> (<hint>)", a line each. */
+void report_warnings(FILE *out, const json_t *record);
+/* The paths of flame graph, folded stacks and metadata, a line each. */
+void report_paths(FILE *out, const json_t *record);
+
+#endif
