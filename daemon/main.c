@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "commands/adoption.h"
 #include "commands/build.h"
 #include "commands/command.h"
 #include "commands/daemon.h"
@@ -20,6 +21,7 @@
 #include "commands/request_keys.h"
 #include "shutdown.h"
 #include "options.h"
+#include "process/output_files.h"
 #include "protocol/programs.h"
 #include "protocol/socket_path.h"
 #include "server/activation.h"
@@ -140,6 +142,7 @@ static bool open_captures(struct program *program, struct error *err)
 		.events = daemon->events,
 		.store = daemon->store,
 		.analyzer_path = program->analyzer_path,
+		.keep = program->options.keep,
 	};
 	daemon->captures = captures_create(&options, err);
 	return daemon->captures != NULL;
@@ -152,7 +155,9 @@ static bool open_processes(struct program *program, struct error *err)
 		return false;
 	}
 	raise_descriptor_limit(program->daemon.processes);
-	return true;
+	output_files_clean(program->data_fd);
+	processes_set_data_dir(program->daemon.processes, program->data_fd, program->options.data_dir);
+	return processes_start_guard(program->daemon.processes, err);
 }
 
 /* Nothing is answered before all of it stands: the loop does not run yet. The socket comes first, because its lock says who may work here. */
@@ -180,6 +185,7 @@ static void close_daemon(struct program *program)
 	struct daemon *daemon = &program->daemon;
 	request_keys_finish(daemon);
 	leases_finish(daemon);
+	adoptions_finish(daemon);
 	captures_destroy(daemon->captures);
 	builds_finish(daemon);
 	processes_destroy(daemon->processes);
@@ -195,6 +201,19 @@ static void close_loop(struct program *program)
 	uv_run(&program->loop, UV_RUN_DEFAULT); /* what was closed gets its last turn */
 	if (uv_loop_close(&program->loop) != 0) {
 		log_write(&program->daemon.log, LOG_DEBUG, "main", "the loop still has handles");
+	}
+}
+
+/* What the last daemon left unfinished. Each of them that ends is looked at, as the end of any other. */
+static void recover(struct daemon *daemon)
+{
+	captures_recover(daemon->captures);
+	struct capture *capture = NULL;
+	while ((capture = captures_next(daemon->captures, capture)) != NULL) {
+		if (!lease_create(daemon, capture, NULL)) {
+			log_write(&daemon->log, LOG_WARN, "main", "no memory to watch the end of %s",
+				capture_id(capture));
+		}
 	}
 }
 
@@ -228,13 +247,14 @@ static int run(struct program *program)
 	struct daemon *daemon = &program->daemon;
 	struct error err = {0};
 	if (!open_daemon(program, &err)) {
+		complain(&err); /* first: whoever waits for readiness reads the log then */
 		tell_readiness(&program->options, &err);
-		complain(&err);
 		close_daemon(program);
 		close_loop(program);
 		return EXIT_FAILURE;
 	}
 	shutdown_init(&program->shutdown, daemon, program->options.idle_exit_ms);
+	recover(daemon);
 	log_write(&daemon->log, LOG_INFO, "main",
 		"profd " PROFD_VERSION " listens on %s, keeps captures in %s", server_path(daemon->server),
 		program->options.data_dir);
@@ -278,6 +298,11 @@ int main(int argc, char **argv)
 		complain(&err);
 		return EXIT_FAILURE;
 	}
+	/* Whoever started us may ignore or block signals: with SIGCHLD ignored no exit status would be known. */
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGCHLD, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a file over RLIMIT_FSIZE is an error like a full disk */
 	signal(SIGHUP, SIG_IGN);  /* the terminal it was started from may go */

@@ -9,6 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#define KEEP_CAPTURES 200
+#define KEEP_DAYS     14
+#define KEEP_BYTES    (UINT64_C(2) << 30)
+#define KEEP_MAX      1000000000
+
 #define IDLE_EXIT_MAX_S (10 * 365 * 24 * 3600)
 
 enum option_value {
@@ -16,6 +21,9 @@ enum option_value {
 	OPTION_DATA_DIR,
 	OPTION_LOG_LEVEL,
 	OPTION_IDLE_EXIT,
+	OPTION_KEEP_CAPTURES,
+	OPTION_KEEP_DAYS,
+	OPTION_KEEP_BYTES,
 	OPTION_READY_FD
 };
 
@@ -24,6 +32,9 @@ static const struct option long_options[] = {
 	{"data-dir", required_argument, NULL, OPTION_DATA_DIR},
 	{"log-level", required_argument, NULL, OPTION_LOG_LEVEL},
 	{"idle-exit", required_argument, NULL, OPTION_IDLE_EXIT},
+	{"keep-captures", required_argument, NULL, OPTION_KEEP_CAPTURES},
+	{"keep-days", required_argument, NULL, OPTION_KEEP_DAYS},
+	{"keep-bytes", required_argument, NULL, OPTION_KEEP_BYTES},
 	{"ready-fd", required_argument, NULL, OPTION_READY_FD},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
@@ -42,6 +53,11 @@ static const char usage[] =
 	"                       (default: $XDG_DATA_HOME/profd or ~/.local/share/profd)\n"
 	"  --log-level LEVEL    error, warn, info (default) or debug, on standard error\n"
 	"  --idle-exit SECONDS  end after so long without clients, builds and captures\n"
+	"  --keep-captures N    delete the oldest captures when there are more than N\n"
+	"                       (default: 200; here and below 0 means no limit)\n"
+	"  --keep-days N        delete captures that ended N days ago (default: 14)\n"
+	"  --keep-bytes SIZE    delete the oldest captures when all take more than SIZE bytes,\n"
+	"                       or with K, M, G or T behind it (default: 2G)\n"
 	"  --ready-fd N         write \"ready\" or \"error: MESSAGE\" as a line to descriptor N\n"
 	"  --help, --version\n";
 
@@ -65,6 +81,41 @@ static bool take_idle_exit(struct options *options, const char *text, struct err
 			"--idle-exit %s: a number of seconds from 1 to %d is needed", text, IDLE_EXIT_MAX_S);
 	}
 	options->idle_exit_ms = (uint64_t)seconds * 1000;
+	return true;
+}
+
+static bool take_keep(const char *option, const char *text, uint64_t *limit, struct error *err)
+{
+	long number = 0;
+	if (!parse_number(text, KEEP_MAX, &number)) {
+		error_set(err, ERROR_BAD_PARAMS, "%s %s: a number from 0 to %d is needed", option, text,
+			KEEP_MAX);
+		return error_hint(err, "0 means no limit");
+	}
+	*limit = (uint64_t)number;
+	return true;
+}
+
+/* "2G": a number of bytes, or of the unit behind it. */
+static bool take_keep_bytes(struct options *options, const char *text, struct error *err)
+{
+	static const char units[] = "KMGT";
+	char digits[32];
+	size_t len = strspn(text, "0123456789");
+	const char *unit = text[len] != '\0' ? strchr(units, text[len]) : NULL;
+	int shift = unit != NULL ? 10 * (int)(unit - units + 1) : 0;
+	long number = 0;
+	snprintf(digits, sizeof(digits), "%.*s", (int)(len < sizeof(digits) ? len : 0), text);
+	if (text[len] != '\0' && (unit == NULL || text[len + 1] != '\0')) {
+		digits[0] = '\0'; /* something else stands behind it */
+	}
+	if (!parse_number(digits, LONG_MAX >> shift, &number)) {
+		error_set(err, ERROR_BAD_PARAMS,
+			"--keep-bytes %s: a number of bytes is needed, or one with K, M, G or T behind it",
+			text);
+		return error_hint(err, "0 means no limit");
+	}
+	options->keep.bytes = (uint64_t)number << shift;
 	return true;
 }
 
@@ -127,6 +178,12 @@ static bool take(struct options *options, int option, char **argv, struct error 
 				   "--log-level %s: one of error, warn, info, debug is needed", optarg);
 	case OPTION_IDLE_EXIT:
 		return take_idle_exit(options, optarg, err);
+	case OPTION_KEEP_CAPTURES:
+		return take_keep("--keep-captures", optarg, &options->keep.captures, err);
+	case OPTION_KEEP_DAYS:
+		return take_keep("--keep-days", optarg, &options->keep.days, err);
+	case OPTION_KEEP_BYTES:
+		return take_keep_bytes(options, optarg, err);
 	case OPTION_READY_FD:
 		return take_ready_fd(options, optarg, err);
 	case ':':
@@ -146,7 +203,11 @@ static enum options_result bad(struct error *err)
 
 enum options_result options_parse(struct options *options, int argc, char **argv, struct error *err)
 {
-	*options = (struct options){.log_level = LOG_INFO, .ready_fd = -1};
+	*options = (struct options){
+		.log_level = LOG_INFO,
+		.ready_fd = -1,
+		.keep = {.captures = KEEP_CAPTURES, .bytes = KEEP_BYTES, .days = KEEP_DAYS},
+	};
 	int option = 0;
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {

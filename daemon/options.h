@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "capture/capture.h"
 #include "protocol/error.h"
 
 /* profd's command line (docs/man/profd.1). */
@@ -13,7 +14,8 @@ struct options {
 	char data_dir[4096]; /* absolute */
 	enum log_level log_level;
 	uint64_t idle_exit_ms; /* 0: never */
-	int ready_fd;          /* -1: nobody waits */
+	struct captures_keep keep;
+	int ready_fd; /* -1: nobody waits */
 };
 
 enum options_result {

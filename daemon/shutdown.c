@@ -6,15 +6,17 @@
 
 #define GRACE_MS     5000
 #define STOP_MS      10000
+#define NOW_MS       500
 #define FLUSH_MS     1000
 #define FLUSH_NOW_MS 100
 
 static const char *const mode_names[] = {"run", "drain", "stop", "now"};
 
+/* What the end must wait for; builds that are left, or only observed, are not among it. */
 static size_t busy(const struct shutdown *shutdown)
 {
 	return captures_running(shutdown->daemon->captures) +
-		   processes_alive(shutdown->daemon->processes);
+		   processes_to_end(shutdown->daemon->processes);
 }
 
 /* The server's closed callback has the daemon as its context; what is left ends with the loop. */
@@ -34,7 +36,7 @@ static void close_server(struct shutdown *shutdown)
 	shutdown->left_something = busy(shutdown) > 0;
 	if (shutdown->left_something) {
 		log_write(&daemon->log, LOG_WARN, "main", "ends with %zu captures and %zu builds left",
-			captures_running(daemon->captures), processes_alive(daemon->processes));
+			captures_running(daemon->captures), processes_to_end(daemon->processes));
 	}
 	events_broadcast(daemon->events, EVENT_DAEMON_STOPPING, json_object());
 	server_close(
@@ -46,15 +48,15 @@ static void on_limit(uv_timer_t *timer)
 	close_server(timer->data);
 }
 
-static void stop(struct shutdown *shutdown)
+static void stop(struct shutdown *shutdown, int signal, uint64_t grace_ms, uint64_t limit_ms)
 {
 	struct daemon *daemon = shutdown->daemon;
 	struct capture *capture = NULL;
 	while ((capture = captures_next(daemon->captures, capture)) != NULL) {
 		capture_stop(capture, "daemon_shutdown", false);
 	}
-	processes_stop_all(daemon->processes, SIGTERM, GRACE_MS);
-	uv_timer_start(&shutdown->limit, on_limit, STOP_MS, 0);
+	processes_stop_all(daemon->processes, signal, grace_ms);
+	uv_timer_start(&shutdown->limit, on_limit, limit_ms, 0);
 }
 
 static void on_look(uv_timer_t *timer)
@@ -63,7 +65,7 @@ static void on_look(uv_timer_t *timer)
 	struct daemon *daemon = shutdown->daemon;
 	if (daemon->shutdown == DAEMON_DRAIN && captures_running(daemon->captures) == 0) {
 		shutdown_begin(shutdown, DAEMON_STOP);
-	} else if (daemon->shutdown == DAEMON_STOP && busy(shutdown) == 0) {
+	} else if (daemon->shutdown >= DAEMON_STOP && busy(shutdown) == 0) {
 		close_server(shutdown);
 	}
 }
@@ -82,13 +84,11 @@ void shutdown_begin(struct shutdown *shutdown, enum daemon_shutdown mode)
 	log_write(&daemon->log, LOG_INFO, "main", "shutdown: %s", mode_names[mode]);
 	daemon->shutdown = mode;
 	uv_timer_stop(&shutdown->idle);
-	if (mode == DAEMON_NOW) {
-		processes_stop_all(daemon->processes, SIGKILL, 0);
-		close_server(shutdown);
-		return;
-	}
 	if (mode == DAEMON_STOP) {
-		stop(shutdown);
+		stop(shutdown, SIGTERM, GRACE_MS, STOP_MS);
+	} else if (mode == DAEMON_NOW) {
+		/* Time for what the samplers still hold to reach the journals. */
+		stop(shutdown, SIGKILL, 0, NOW_MS);
 	}
 	look_soon(shutdown);
 }
@@ -97,7 +97,8 @@ static void on_idle(uv_timer_t *timer)
 {
 	struct shutdown *shutdown = timer->data;
 	/* Busy again: the end of what runs now arms the timer anew. */
-	if (busy(shutdown) == 0 && server_clients(shutdown->daemon->server) == 0) {
+	if (busy(shutdown) + processes_alive(shutdown->daemon->processes) == 0 &&
+		server_clients(shutdown->daemon->server) == 0) {
 		log_write(&shutdown->daemon->log, LOG_INFO, "main", "nobody needed profd for %llu s",
 			(unsigned long long)(shutdown->idle_exit_ms / 1000));
 		shutdown_begin(shutdown, DAEMON_STOP);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define GATE_FD        3  /* the gate's end, in the gate */
-#define MAX_GATE_WORDS 16 /* before the target's own */
+#define MAX_GATE_WORDS 20 /* before the target's own */
 
 /* The gate's command line. Text lives as long as the struct. */
 struct words {
@@ -47,6 +47,9 @@ static bool build_words(
 	add(words, "--fd", words->fd_text);
 	if (options->new_group) {
 		add(words, "--new-group", NULL);
+	}
+	if (options->new_terminal) {
+		add(words, "--new-terminal", NULL);
 	}
 	if (options->die_with_parent) {
 		add(words, "--die-with-parent", NULL);
@@ -297,7 +300,7 @@ static const char *detail_of(const char *stage, int errno_value)
 static enum gate_state read_failed(char *line, struct error *err)
 {
 	static const char *const stages[] = {
-		"arguments", "group", "parent", "nofile", "cwd", "program", "exec"};
+		"arguments", "group", "terminal", "parent", "nofile", "cwd", "program", "exec"};
 	char *stage = line + strlen("failed ");
 	char *space = strchr(stage, ' ');
 	if (space == NULL) {

@@ -15,11 +15,13 @@
  *
  * Started as
  *
- *   profd-gate --fd N [--new-group] [--die-with-parent] [--keep-inherited] [--cwd DIR] [--umask OCTAL]
+ *   profd-gate --fd N [--new-group | --new-terminal] [--die-with-parent] [--keep-inherited] [--cwd DIR] [--umask OCTAL]
  *              [--nofile SOFT:HARD] [--profiler PID] -- PROGRAM [ARGUMENT …]
  *
  *   --fd N             the gate's end of a stream socket pair; it is closed by the exec
  *   --new-group        setpgid(0, 0): the target leads a process group of its own
+ *   --new-terminal     setsid(), and standard input, which must be a terminal, becomes the controlling one of the new
+ *                      session (TIOCSCTTY, ioctl_tty(2)): the target leads session and group, in its foreground
  *   --die-with-parent  PR_SET_PDEATHSIG SIGKILL, and exit at once if the parent is already gone
  *   --keep-inherited   leave signal dispositions, signal mask and open descriptors as they were inherited (nohup and
  *                      "3<file" work as without profd)
@@ -41,12 +43,36 @@
  *   end of stream  to the owner after "go": execve has succeeded;
  *                  to the gate before "go": its owner is gone or changed its mind; it exits with 125
  *
- * STAGE: "arguments" "group" "parent" "nofile" "cwd" "program" "exec". ERRNO is the number of this system.
+ * STAGE: "arguments" "group" "terminal" "parent" "nofile" "cwd" "program" "exec". ERRNO is the number of this system.
+ *
+ * The guard. PR_SET_PDEATHSIG reaches one process and is lost by a set-user-id exec; a group needs somebody who outlives the daemon.
+ *
+ *   profd-gate --guard --fd N
+ *
+ * leaves its owner: ignores every signal but SIGKILL and SIGSTOP, has / as its directory, /dev/null as 0 to 2 and no other descriptor than N, and
+ * forks; the first process exits with 0 once that is so (126 after a failed line with STAGE "guard"), the second, named profd-guard, is
+ * nobody's child and makes a session of its own. The first says who that is:
+ *
+ *   "guard PID\n"     before it exits; nothing follows
+ *
+ * The second reads lines
+ *
+ *   "+PGID\n"        this process group shall not outlive the owner (GATE_GUARD_GROUPS at most)
+ *   "-PGID\n"        it has ended, or may: its number will be somebody else's
+ *   end of stream    the owner is gone: every group that is listed gets SIGKILL; then it exits
+ *
+ * A line that is none of these ends it, killing nothing: the owner sees the end of the stream, and starts another. What was written
+ * before the owner's death is read before its end, so a group is safe as soon as its line is written: the owner writes it before it
+ * says "go" to that group's gate.
  */
 
 #define GATE_READY      "ready 1\n"
 #define GATE_GO         "go\n"
 #define GATE_LINE_BYTES 4608 /* a failed line at most, with its line end */
+
+#define GATE_GUARD_READY      "guard %d\n"
+#define GATE_GUARD_GROUPS     1024
+#define GATE_GUARD_LINE_BYTES 16
 
 #define GATE_EXIT_NO_GO      125
 #define GATE_EXIT_CANNOT_RUN 126
@@ -59,6 +85,7 @@ struct gate_options {
 	const char *const *env;  /* the target's whole environment, NULL-terminated */
 	const char *cwd;         /* absolute, or NULL to stay */
 	bool new_group;
+	bool new_terminal; /* stdio[0] is a terminal; not with new_group */
 	bool die_with_parent;
 	bool keep_inherited;           /* for a gate in the user's own terminal */
 	long umask_bits;               /* -1: leave */

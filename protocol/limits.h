@@ -21,9 +21,19 @@
 #define LIMIT_LABEL_BYTES        256
 #define LIMIT_ARGV_SHOWN_BYTES   4096 /* of argv in a record */
 #define LIMIT_ARGUMENTS          16384
-#define LIMIT_ENVIRONMENT        16384 /* variables */
-#define LIMIT_OUTPUT_EVENT_BYTES 8192  /* program output in one event */
-#define LIMIT_EVENT_LIST         20    /* entries of a list in an event */
+#define LIMIT_ENVIRONMENT        16384         /* variables */
+#define LIMIT_OUTPUT_EVENT_BYTES 8192          /* program output in one event */
+#define LIMIT_OUTPUT_BYTES       (1024 * 1024) /* kept of each stream while the program runs */
+#define LIMIT_OUTPUT_LAST_BYTES  (64 * 1024)   /* and after its exit */
+#define LIMIT_GET_OUTPUT_BYTES   (44 * 1024)   /* in one reply: as base64 they fit a line */
+#define LIMIT_OUTPUT_FILES_MS                                                                      \
+	(14 * 24 * 60 * 60 *                                                                           \
+		UINT64_C(1000)) /* what programs wrote into files, when nobody knows them */
+#define LIMIT_INPUT_BYTES   (1024 * 1024) /* that wait for a program to read them */
+#define LIMIT_TERMINAL_SIDE 65535         /* rows, columns */
+#define LIMIT_DESCENDANTS   4096          /* of a build that is stopped, looked after */
+#define LIMIT_SURVIVORS     20            /* named in a reply */
+#define LIMIT_EVENT_LIST    20            /* entries of a list in an event */
 
 #define LIMIT_SUBSCRIPTIONS 64   /* per client, with Subscribe */
 #define LIMIT_KEPT_EVENTS   4096 /* for since_seq */
@@ -33,9 +43,11 @@
 #define LIMIT_REQUEST_KEY_MS (10 * 60 * 1000)
 
 /* The queue of one client. */
-#define LIMIT_QUEUE_EVENT_BYTES (1024 * 1024)     /* above it output events are dropped */
-#define LIMIT_QUEUE_HARD_BYTES  (4 * 1024 * 1024) /* above it the client is disconnected */
-#define LIMIT_STALL_MS          30000 /* no progress for so long with a full queue: disconnected */
+#define LIMIT_QUEUE_EVENT_BYTES (1024 * 1024) /* above it output events are dropped */
+#define LIMIT_QUEUE_PAUSE_BYTES                                                                    \
+	(1024 * 1024) /* of replies and state changes; above it no more requests are read */
+#define LIMIT_QUEUE_HARD_BYTES (4 * 1024 * 1024) /* above it the client is disconnected */
+#define LIMIT_STALL_MS         30000 /* no progress for so long with a full queue: disconnected */
 
 /* Captures. */
 #define LIMIT_HZ_DEFAULT          999

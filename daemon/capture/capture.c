@@ -24,12 +24,38 @@ struct captures *captures_create(const struct captures_options *options, struct 
 	return captures;
 }
 
-void captures_destroy(struct captures *captures)
+void captures_hold(struct captures *captures)
 {
-	if (captures != NULL) {
+	captures->works++;
+}
+
+static void free_when_over(struct captures *captures)
+{
+	if (captures->is_closed && captures->works == 0) {
 		free(captures->analyzer_path);
 		free(captures);
 	}
+}
+
+void captures_release(struct captures *captures)
+{
+	captures->works--;
+	free_when_over(captures);
+}
+
+void captures_destroy(struct captures *captures)
+{
+	if (captures == NULL) {
+		return;
+	}
+	captures->is_closed = true;
+	deleting_finish(captures);
+	while (captures->first != NULL) {
+		struct capture *capture = captures->first;
+		captures->first = capture->next;
+		capture_close_handles(capture);
+	}
+	free_when_over(captures);
 }
 
 void captures_abandon(struct captures *captures)
@@ -43,7 +69,18 @@ void captures_abandon(struct captures *captures)
 
 size_t captures_running(const struct captures *captures)
 {
-	return captures->count;
+	return captures->count - (captures->is_ending ? captures->waiting : 0);
+}
+
+void captures_add(struct captures *captures, struct capture *capture)
+{
+	struct capture **link = &captures->first;
+	while (*link != NULL) {
+		link = &(*link)->next;
+	}
+	*link = capture;
+	captures->count++;
+	captures->recovering += capture->recovery != NULL;
 }
 
 struct capture *captures_next(struct captures *captures, struct capture *after)
@@ -178,6 +215,16 @@ void capture_begin_sampling(struct capture *capture)
 
 /* Life and death. */
 
+void capture_init_handles(struct capture *capture)
+{
+	uv_timer_t *timers[] = {&capture->tick, &capture->duration, &capture->defer};
+	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
+		uv_timer_init(capture->captures->options.loop, timers[i]);
+		timers[i]->data = capture;
+		capture->handles++;
+	}
+}
+
 void capture_release(struct capture *capture)
 {
 	pipeline_destroy(capture->pipeline);
@@ -190,6 +237,7 @@ void capture_release(struct capture *capture)
 	}
 	json_decref(capture->facts);
 	store_folder_close(&capture->folder);
+	recovery_destroy(capture->recovery);
 	record_finish(&capture->record);
 	free(capture->build_key);
 	free(capture);
@@ -242,6 +290,7 @@ static void remove_from_table(struct capture *capture)
 	}
 	*link = capture->next;
 	capture->captures->count--;
+	capture->captures->recovering -= capture->recovery != NULL;
 }
 
 /* Worker: nobody waits for this. */
@@ -249,26 +298,40 @@ static void sync_record(uv_work_t *work)
 {
 	struct capture *capture = work->data;
 	store_folder_sync(&capture->folder, NULL);
+	capture->bytes = store_folder_bytes(&capture->folder);
 }
 
 static void record_synced(uv_work_t *work, int status)
 {
+	struct capture *capture = work->data;
+	struct captures *captures = capture->captures;
 	(void)status;
-	handle_closed(work->data);
+	if (!captures->is_closed) {
+		store_set_bytes(captures->options.store, capture->folder.id, capture->bytes);
+		retention_apply(captures, capture->folder.id);
+	}
+	captures_release(captures);
+	handle_closed(capture);
 }
 
 void capture_dispose(struct capture *capture, const json_t *record)
 {
 	struct events_subject subject = {NULL, capture->record.id};
+	struct captures *captures = capture->captures;
+	bool was_recovery = capture->recovery != NULL;
 	remove_from_table(capture);
 	tell_waiters(capture, record);
-	events_forget(capture->captures->options.events, &subject);
+	events_forget(captures->options.events, &subject);
 	if (!capture->discard) {
 		capture->handles++;
+		captures_hold(captures);
 		capture->work.data = capture;
-		uv_queue_work(capture->captures->options.loop, &capture->work, sync_record, record_synced);
+		uv_queue_work(captures->options.loop, &capture->work, sync_record, record_synced);
 	}
 	capture_close_handles(capture);
+	if (was_recovery) {
+		recovery_next(captures);
+	}
 }
 
 void capture_stop(struct capture *capture, const char *reason, bool discard)
@@ -276,7 +339,24 @@ void capture_stop(struct capture *capture, const char *reason, bool discard)
 	if (discard) {
 		ending_discard(capture);
 	}
+	if (capture->recovery != NULL && strcmp(reason, "daemon_shutdown") == 0) {
+		capture->captures->is_ending = true;
+	}
 	ending_begin(capture, reason);
+}
+
+bool capture_update(struct capture *capture, const char *label, int pinned, struct error *err)
+{
+	if (capture->discard) {
+		return error_set(
+			err, ERROR_CAPTURE_NOT_FOUND, "the capture %s is being deleted", capture->record.id);
+	}
+	if (!record_update(&capture->record, label, pinned)) {
+		return error_set(
+			err, ERROR_LIMIT_EXCEEDED, "no memory for the label of capture %s", capture->record.id);
+	}
+	capture_keep(capture);
+	return true;
 }
 
 void capture_cancel_armed(struct capture *capture)

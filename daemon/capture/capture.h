@@ -27,12 +27,18 @@
 struct captures;
 struct capture;
 
+/* What is kept of the captures that have ended and are not pinned; what is more is deleted, the oldest first. 0: no limit. */
+struct captures_keep {
+	uint64_t captures, bytes, days;
+};
+
 struct captures_options {
 	uv_loop_t *loop;
 	const struct log *log;
 	struct events *events;
 	struct store *store;
 	const char *analyzer_path;
+	struct captures_keep keep;
 };
 
 /* The wish. Strings borrowed for the call. */
@@ -53,7 +59,8 @@ struct capture_options {
 };
 
 struct captures *captures_create(const struct captures_options *options, struct error *err);
-/* None may be running. NULL is fine. */
+/* None may be running; recoveries that have not begun are left to the next start. Deletions that have begun still end, in later turns of the loop. NULL
+ * is fine. */
 void captures_destroy(struct captures *captures);
 /* Before an exit that waits for nothing: no analyzer outlives it. The captures are left to the next start. */
 void captures_abandon(struct captures *captures);
@@ -66,14 +73,33 @@ void captures_abandon(struct captures *captures);
 struct capture *captures_start(
 	struct captures *captures, const struct capture_options *options, struct error *err);
 
+/*
+ * At the daemon's start: finishes what the last one left. Each unfinished capture of the store becomes a running one (captures_next) that is
+ * "symbolizing" until its turn comes and it is analyzed: finished with reason recovered, or failed, and then CaptureRecovered. Deletions that were
+ * begun are ended, and what is more than keep allows is deleted.
+ */
+void captures_recover(struct captures *captures);
+
+/* done is called once, from a later turn of the loop: left is a folder that stayed because somebody else's files are in it, or NULL; err NULL: it is
+ * gone. Both borrowed. */
+typedef void (*capture_deleted_fn)(void *context, const char *left, const struct error *err);
+/* Deletes one that has ended: nobody knows it from now on, its files go on a worker. False: capture_not_found, capture_busy (it runs). */
+bool captures_delete(struct captures *captures, const char *capture_id, capture_deleted_fn done,
+	void *context, struct error *err);
+
 /* One that has not ended; NULL. */
 struct capture *captures_find(struct captures *captures, const char *capture_id);
 struct capture *captures_next(struct captures *captures, struct capture *after);
+/* Recoveries too, but not those that will not begin because the daemon ends. */
 size_t captures_running(const struct captures *captures);
 
 /* Ends the sampling with that reason ("stopped", "daemon_shutdown", "client_exited"). discard: everything is deleted, the terminal event is
  * SamplingProfileFailed with cancelled. Idempotent. The end comes later. */
 void capture_stop(struct capture *capture, const char *reason, bool discard);
+
+/* label NULL and pinned -1 leave what is there; an empty label is none. False: err is limit_exceeded, or
+ * capture_not_found when it is being discarded; nothing has changed. */
+bool capture_update(struct capture *capture, const char *label, int pinned, struct error *err);
 
 /* An armed capture whose process never ran: undone without an event, as if it had not been asked for. */
 void capture_cancel_armed(struct capture *capture);

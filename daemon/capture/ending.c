@@ -1,5 +1,7 @@
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -20,15 +22,6 @@ static void drop_analyzer(struct capture *capture, bool kill_now)
 	}
 }
 
-static void delete_all(struct capture *capture)
-{
-	struct error err = {0};
-	if (!store_discard(capture->captures->options.store, &capture->folder, &err)) {
-		log_write(capture->captures->options.log, LOG_WARN, "capture",
-			"%s could not be deleted: %s", capture->record.id, err.message);
-	}
-}
-
 /* The terminal event and everything behind it. */
 static void end(struct capture *capture, const char *state)
 {
@@ -37,7 +30,7 @@ static void end(struct capture *capture, const char *state)
 	capture->record.state = state;
 	json_t *record = record_to_json(&capture->record);
 	if (capture->discard) {
-		delete_all(capture);
+		store_forget(capture->captures->options.store, capture->folder.id);
 	} else {
 		capture_keep(capture);
 	}
@@ -48,6 +41,10 @@ static void end(struct capture *capture, const char *state)
 			EVENTS_LOSSLESS,
 			failed ? record_failed(&capture->record) : record_finished(&capture->record));
 	}
+	if (capture->recovery != NULL && !capture->discard) {
+		capture_publish(capture, EVENT_CAPTURE_RECOVERED, EVENTS_LOSSLESS,
+			json_pack("{s:s}", "capture_id", capture->record.id));
+	}
 	log_write(capture->captures->options.log, LOG_INFO, "capture", "%s %s", capture->record.id,
 		capture->silent ? "was undone" : state);
 	capture_dispose(capture, capture->discard ? NULL : record);
@@ -55,7 +52,7 @@ static void end(struct capture *capture, const char *state)
 }
 
 /* With whatever was kept: the journal always is. */
-static void fail(struct capture *capture, const struct error *err)
+void ending_fail(struct capture *capture, const struct error *err)
 {
 	artifacts_discard(&capture->artifacts);
 	capture->record.error = error_to_json(err);
@@ -66,27 +63,57 @@ static void fail(struct capture *capture, const struct error *err)
 	end(capture, "failed");
 }
 
-static void cancel(struct capture *capture)
+/* Worker: a large journal takes its time. */
+static void discard_files(uv_work_t *work)
 {
+	struct capture *capture = work->data;
+	artifacts_discard(&capture->artifacts);
+	capture->commit_ok = store_folder_discard(&capture->folder, &capture->commit_error);
+}
+
+static void discarded(uv_work_t *work, int status)
+{
+	struct capture *capture = work->data;
 	struct error err = {0};
+	(void)status;
+	if (!capture->commit_ok) {
+		log_write(capture->captures->options.log, LOG_WARN, "capture",
+			"%s could not be deleted: %s", capture->record.id, capture->commit_error.message);
+	}
 	error_set(&err, ERROR_CANCELLED, "the capture %s was discarded", capture->record.id);
-	fail(capture, &err);
+	ending_fail(capture, &err);
+}
+
+void ending_cancel(struct capture *capture)
+{
+	drop_analyzer(capture, true);
+	capture->phase = CAPTURE_DELETING;
+	capture->work.data = capture;
+	uv_queue_work(capture->captures->options.loop, &capture->work, discard_files, discarded);
 }
 
 /* Milliseconds with one decimal, of a number of nanoseconds. */
 #define MS_FORMAT     "%" PRIu64 ".%" PRIu64 " ms"
 #define MS_VALUES(ns) (uint64_t)(ns) / 1000000, (uint64_t)(ns) / 100000 % 10
 
+/* It was over before it could be seen that the kernel hides it. */
+static bool was_hidden(const struct record *record)
+{
+	const char *program = json_string_value(json_array_get(record->argv, 0));
+	return program != NULL &&
+		   target_program_is_hidden(program, record->cwd != NULL ? record->cwd : "/");
+}
+
 static void explain_no_samples(const struct capture *capture, struct error *err)
 {
 	const struct record *record = &capture->record;
 	uint64_t cpu_ns = capture->cpu_time_ns, period_ns = record->effective.period_ns;
 	bool has_exited = strcmp(record->reason, "target_exited") == 0;
-	if (strcmp(record->reason, "target_privileged") == 0) {
+	bool is_privileged = strcmp(record->reason, "target_privileged") == 0;
+	if (is_privileged || (has_exited && cpu_ns < period_ns && was_hidden(record))) {
 		error_set(err, ERROR_TARGET_PRIVILEGED,
 			"process %d runs a program with other rights than ours (set-user-id, or not readable), "
-			"the "
-			"kernel does not let it be sampled",
+			"the kernel does not let it be sampled",
 			(int)record->pid);
 		error_hint(err, "run profd as root, or profile a copy of the program that you own");
 		return;
@@ -117,13 +144,16 @@ static void explain_no_samples(const struct capture *capture, struct error *err)
 static void fail_without_samples(struct capture *capture)
 {
 	struct error err = {0};
-	if (strcmp(capture->record.reason, "disk_full") == 0) {
+	if (capture->recovery != NULL) {
+		error_set(&err, ERROR_INTERRUPTED, "profd ended before the capture %s had a sample",
+			capture->record.id);
+	} else if (strcmp(capture->record.reason, "disk_full") == 0) {
 		err = capture->journal_error;
 		error_wrap(&err, "no sample could be kept");
 	} else {
 		explain_no_samples(capture, &err);
 	}
-	fail(capture, &err);
+	ending_fail(capture, &err);
 }
 
 /* Worker: gives complete files their final names. The journal is synced last: nobody waits for it at the names. */
@@ -139,9 +169,9 @@ static void committed(uv_work_t *work, int status)
 	struct capture *capture = work->data;
 	(void)status;
 	if (capture->discard) {
-		cancel(capture);
+		ending_cancel(capture);
 	} else if (!capture->commit_ok) {
-		fail(capture, &capture->commit_error);
+		ending_fail(capture, &capture->commit_error);
 	} else {
 		end(capture, "finished");
 	}
@@ -165,7 +195,7 @@ static void analyzer_gave_up(struct capture *capture, const struct error *err)
 {
 	drop_analyzer(capture, true);
 	if (err->code == ERROR_DISK_FULL) {
-		fail(capture, err);
+		ending_fail(capture, err);
 		return;
 	}
 	log_write(capture->captures->options.log, LOG_WARN, "capture", "%s: %s%s", capture->record.id,
@@ -176,7 +206,7 @@ static void analyzer_gave_up(struct capture *capture, const struct error *err)
 		error_wrap(&again, "the journal could not be analyzed");
 		error_hint(
 			&again, "the journal was kept as %.300s/" ARTIFACT_JOURNAL, capture->folder.path);
-		fail(capture, &again);
+		ending_fail(capture, &again);
 		return;
 	}
 	error_set(&again, ERROR_INTERNAL, "%s; functions are not named", err->message);
@@ -185,7 +215,7 @@ static void analyzer_gave_up(struct capture *capture, const struct error *err)
 	capture->record.state = "symbolizing";
 	again = (struct error){0};
 	if (!artifacts_create(&capture->artifacts, &again)) {
-		fail(capture, &again);
+		ending_fail(capture, &again);
 		return;
 	}
 	analyze(capture, false);
@@ -249,7 +279,9 @@ static void feed(struct capture *capture)
 		.kernel_symbols_fd = capture->symbols ? capture->kernel_symbols_fd : -1,
 		.artifacts = &capture->artifacts,
 	};
-	if (capture->symbols) {
+	if (capture->symbols && capture->recovery != NULL) {
+		input.images = recovery_images(capture->recovery, &input.image_count);
+	} else if (capture->symbols) {
 		input.images = pipeline_images(capture->pipeline, &input.image_count);
 	}
 	json_decref(capture->facts);
@@ -272,6 +304,12 @@ static void analyze(struct capture *capture, bool symbols)
 		return;
 	}
 	feed(capture);
+}
+
+void ending_analyze(struct capture *capture)
+{
+	capture_publish_progress(capture, 0);
+	analyze(capture, true);
 }
 
 /* The inputs that are the same for each try. */
@@ -300,12 +338,12 @@ static bool ends_without_analysis(struct capture *capture)
 {
 	struct record *record = &capture->record;
 	if (capture->discard) {
-		cancel(capture);
+		ending_cancel(capture);
 	} else if (capture->failure.code != ERROR_NONE) {
-		fail(capture, &capture->failure);
+		ending_fail(capture, &capture->failure);
 	} else if (capture->journal_error.code != ERROR_NONE &&
 			   capture->journal_error.code != ERROR_DISK_FULL) {
-		fail(capture, &capture->journal_error);
+		ending_fail(capture, &capture->journal_error);
 	} else if (record->samples == 0) {
 		fail_without_samples(capture);
 	} else {
@@ -327,6 +365,13 @@ static void date_back(struct capture *capture)
 	}
 }
 
+static bool is_journal_empty(const struct capture *capture)
+{
+	struct stat status;
+	return fstatat(capture->folder.fd, ARTIFACT_JOURNAL, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+		   status.st_size == 0;
+}
+
 static void sampling_stopped(uv_work_t *work, int status)
 {
 	struct capture *capture = work->data;
@@ -337,18 +382,20 @@ static void sampling_stopped(uv_work_t *work, int status)
 	date_back(capture);
 	if (capture->journal_error.code == ERROR_DISK_FULL) {
 		capture->record.reason = "disk_full";
+		if (is_journal_empty(capture)) {
+			capture->record.samples = 0; /* what was counted is nowhere */
+		}
 	}
 	if (ends_without_analysis(capture)) {
 		return;
 	}
 	capture_announce(capture);
-	capture_publish_progress(capture, 0);
 	struct error err = {0};
 	if (!open_inputs(capture, &err)) {
-		fail(capture, &err);
+		ending_fail(capture, &err);
 		return;
 	}
-	analyze(capture, true);
+	ending_analyze(capture);
 }
 
 /* The analyzer starts while the sampler still stops: it will be ready when the journal is. */
@@ -390,7 +437,7 @@ static void discard_now(uv_timer_t *timer)
 {
 	struct capture *capture = timer->data;
 	if (capture->phase == CAPTURE_ANALYZING) {
-		cancel(capture);
+		ending_cancel(capture);
 	}
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/map.h"
@@ -10,6 +11,8 @@
 #include "profile/journal.h"
 #include "protocol/limits.h"
 #include "target/target.h"
+
+#define FD_SHARE 4 /* one descriptor in so many */
 
 struct image {
 	uint64_t hash;
@@ -24,6 +27,15 @@ struct images {
 	VEC(struct pipeline_image) opened;
 	size_t fd_limit, not_opened;
 };
+
+size_t images_fd_limit(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+		return LIMIT_IMAGES;
+	}
+	return (size_t)limit.rlim_cur / FD_SHARE;
+}
 
 struct images *images_create(size_t fd_limit)
 {

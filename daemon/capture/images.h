@@ -14,6 +14,9 @@
  */
 struct images;
 
+/* How many of the target's files one capture may keep open: a share of the descriptors that we may have. */
+size_t images_fd_limit(void);
+
 /* At most fd_limit files are kept open. */
 struct images *images_create(size_t fd_limit);
 /* Closes the files. */

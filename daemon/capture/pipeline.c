@@ -23,7 +23,6 @@
 #define FLUSH_NS    1000000000u
 #define FRAMES_MAX  8192   /* more do not fit into a record of 64 KiB */
 #define STRINGS_MAX 262144 /* a thread can change its name without end */
-#define FD_SHARE    4 /* of the descriptors that we may have, for the target's files: one in so many */
 
 struct pipeline {
 	struct journal_writer *writer; /* borrowed */
@@ -128,15 +127,6 @@ static void begin(struct pipeline *pipeline, const struct pipeline_options *opti
 					 });
 }
 
-static size_t fd_share(void)
-{
-	struct rlimit limit;
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
-		return LIMIT_IMAGES;
-	}
-	return (size_t)limit.rlim_cur / FD_SHARE;
-}
-
 struct pipeline *pipeline_create(const struct pipeline_options *options, struct error *err)
 {
 	struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
@@ -146,7 +136,7 @@ struct pipeline *pipeline_create(const struct pipeline_options *options, struct 
 		pipeline->kernel_frames = options->kernel_frames;
 		pipeline->strings = strings_create();
 		pipeline->stacks = stacks_create();
-		pipeline->images = images_create(fd_share());
+		pipeline->images = images_create(images_fd_limit());
 	}
 	if (!pipeline || !pipeline->strings || !pipeline->stacks || !pipeline->images) {
 		pipeline_destroy(pipeline);

@@ -95,10 +95,24 @@ void record_finish(struct record *record)
 	*record = (struct record){0};
 }
 
+bool record_update(struct record *record, const char *label, int pinned)
+{
+	if (label != NULL) {
+		char *copy = label[0] != '\0' ? strdup(label) : NULL;
+		if (copy == NULL && label[0] != '\0') {
+			return false;
+		}
+		free(record->label);
+		record->label = copy;
+	}
+	record->is_pinned = pinned >= 0 ? pinned != 0 : record->is_pinned;
+	return true;
+}
+
 void record_set_exit(struct record *record, const struct process *process)
 {
 	const struct process_exit *end = process_exit(process);
-	if (end != NULL) {
+	if (end != NULL && !end->was_observed) {
 		record->has_exit = true;
 		record->was_signalled = end->was_signalled;
 		record->exit_code = end->exit_code;
@@ -330,6 +344,7 @@ json_t *record_to_json(const struct record *record)
 	set_text(object, "kind", "sampling");
 	set_text(object, "state", record->state);
 	set_text(object, "label", record->label);
+	json_object_set_new(object, "pinned", json_boolean(record->is_pinned));
 	set_target(object, record);
 	set_time(object, "started_unix_us", record->started_unix_us);
 	set_time(object, "ended_unix_us", record->ended_unix_us);
@@ -392,6 +407,7 @@ json_t *record_finished(const struct record *record)
 {
 	json_t *object = json_object();
 	set_identity(object, record);
+	set_text(object, "label", record->label);
 	set_result(object, record);
 	return fit(object);
 }
@@ -400,6 +416,7 @@ json_t *record_failed(const struct record *record)
 {
 	json_t *object = json_object();
 	set_identity(object, record);
+	set_text(object, "label", record->label);
 	set_copy(object, "error", record->error);
 	return object;
 }

@@ -25,7 +25,8 @@ struct record {
 	json_t *argv; /* owned; NULL when not known */
 	bool argv_truncated;
 	char *cwd, *label; /* owned; NULL */
-	json_t *options;   /* what was asked, owned; NULL */
+	bool is_pinned;
+	json_t *options; /* what was asked, owned; NULL */
 	struct sampler_effective effective;
 	uint64_t duration_ms;                    /* asked for; 0: until stopped */
 	uint64_t started_unix_us, ended_unix_us; /* 0: not yet */
@@ -42,7 +43,15 @@ struct record {
 /* label and options borrowed. False when memory is out. process may be NULL. */
 bool record_init(struct record *record, const struct process *process, pid_t pid, const char *label,
 	const json_t *options);
+/* Of a capture that another daemon began: kept is its record, read from a file and thus of any content; what is wrong in it is left out. The state is
+ * "symbolizing". False when memory is out. record_restore.c. */
+bool record_restore(struct record *record, const json_t *kept);
+/* As much of a record as the journal's CAPTURE record (record_facts) knows, for record_restore. Owned. */
+json_t *record_kept_of_facts(const json_t *facts);
 void record_finish(struct record *record);
+
+/* label NULL and pinned -1 leave what is there; an empty label is none. False when memory is out; nothing has changed then. */
+bool record_update(struct record *record, const char *label, int pinned);
 
 /* What a bare pid runs: its arguments, each with its NUL, and its current folder; borrowed. False when memory is out. */
 bool record_set_target(struct record *record, const char *arguments, size_t len, const char *cwd);

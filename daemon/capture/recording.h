@@ -16,14 +16,17 @@
 #include "sampler/sampler.h"
 
 /*
- * The inside of a capture, for this folder alone: starting.c has its beginning, capture.c its life, ending.c its end.
+ * The inside of a capture, for this folder alone: starting.c has its beginning, capture.c its life, ending.c its end; recovery.c begins again
+ * what another daemon had begun, deleting.c and retention.c let go of what has ended.
  */
 enum capture_phase {
 	CAPTURE_ARMED,
 	CAPTURE_SAMPLING,
-	CAPTURE_STOPPING, /* a worker stops the sampler and completes the journal */
+	CAPTURE_WAITING, /* for its recovery */
+	CAPTURE_STOPPING, /* a worker stops the sampler and completes the journal, or reads what another daemon left */
 	CAPTURE_ANALYZING,
 	CAPTURE_COMMITTING, /* a worker syncs and renames the artifacts */
+	CAPTURE_DELETING,   /* a worker deletes everything, as was asked for */
 	CAPTURE_ENDED,
 };
 
@@ -32,6 +35,12 @@ struct captures {
 	char *analyzer_path;   /* owned */
 	struct capture *first; /* those that have not ended, oldest first */
 	size_t count;
+	size_t recovering; /* of those, the recoveries; and of these, those that wait */
+	size_t waiting;
+	bool is_ending;             /* no further recovery begins */
+	struct deletion *deletions; /* deleting.c: in their order, the first has begun */
+	size_t works;               /* on workers, that look at this when they are done */
+	bool is_closed;             /* destroyed but for those */
 };
 
 struct capture {
@@ -72,12 +81,41 @@ struct capture {
 	bool commit_ok;
 	struct error commit_error;
 	struct capture_wait *waits;
+	struct recovery *recovery; /* owned; NULL: it was begun by this daemon */
+	uint64_t bytes;            /* the worker's: of its files, after the end */
 };
 
 /* Ends the sampling; what follows comes by itself. Nothing when it is ending already. */
 void ending_begin(struct capture *capture, const char *reason);
 /* Makes a capture that is ending throw everything away; its end comes in a later turn. */
 void ending_discard(struct capture *capture);
+
+/* The journal is complete, the artifacts are created: names and outputs are made from it, and the capture ends. */
+void ending_analyze(struct capture *capture);
+/* Ends it as failed, with whatever was kept. */
+void ending_fail(struct capture *capture, const struct error *err);
+/* Deletes everything and ends it as cancelled. Its worker must be free. */
+void ending_cancel(struct capture *capture);
+
+/* recovery.c */
+void recovery_destroy(struct recovery *recovery);
+const struct pipeline_image *recovery_images(const struct recovery *recovery, size_t *count);
+/* Begins the oldest that waits, unless one is at work or the daemon ends. */
+void recovery_next(struct captures *captures);
+
+/* deleting.c: goes on with what the last daemon was deleting; and puts an end to those that have not begun. */
+void deleting_resume(struct captures *captures);
+void deleting_finish(struct captures *captures);
+/* retention.c: deletes what is more than may be kept; never spared (NULL: none). */
+void retention_apply(struct captures *captures, const char *spared);
+
+/* One more, or one less, work that looks at captures when it is done. */
+void captures_hold(struct captures *captures);
+void captures_release(struct captures *captures);
+/* The last of the table. */
+void captures_add(struct captures *captures, struct capture *capture);
+/* Its timers. */
+void capture_init_handles(struct capture *capture);
 
 /* The program's first instruction: time counts from here. */
 void capture_begin_sampling(struct capture *capture);

@@ -107,7 +107,7 @@ static bool check_busy(struct captures *captures, pid_t pid, struct error *err)
 		if (other->record.pid == pid && other->phase <= CAPTURE_SAMPLING) {
 			error_set(err, ERROR_CAPTURE_BUSY, "process %d is already sampled by the capture %s",
 				(int)pid, other->record.id);
-			return error_detail(err, other->record.id);
+			return error_detail(err, "already_sampled");
 		}
 	}
 	return true;
@@ -146,9 +146,10 @@ static bool check(
 	if (!ok || !check_busy(captures, pid, err)) {
 		return false;
 	}
-	if (captures->count >= LIMIT_RUNNING_CAPTURES) {
-		error_set(err, ERROR_LIMIT_EXCEEDED, "%zu captures are running, at most %d may",
-			captures->count, LIMIT_RUNNING_CAPTURES);
+	size_t running = captures->count - captures->recovering;
+	if (running >= LIMIT_RUNNING_CAPTURES) {
+		error_set(err, ERROR_LIMIT_EXCEEDED, "%zu captures are running, at most %d may", running,
+			LIMIT_RUNNING_CAPTURES);
 		return error_hint(err, "stop one of them with StopCapture");
 	}
 	return true;
@@ -235,12 +236,7 @@ static bool describe_gated(struct capture *capture, struct error *err)
 
 static void init_handles(struct capture *capture)
 {
-	uv_timer_t *timers[] = {&capture->tick, &capture->duration, &capture->defer};
-	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
-		uv_timer_init(capture->captures->options.loop, timers[i]);
-		timers[i]->data = capture;
-		capture->handles++;
-	}
+	capture_init_handles(capture);
 	capture->exit.ended = pid_ended;
 	capture->exit.closed = capture_exit_closed;
 	capture->exit.context = capture;
@@ -270,16 +266,6 @@ static bool watch_target(
 	return true;
 }
 
-static void add_to_table(struct capture *capture)
-{
-	struct capture **link = &capture->captures->first;
-	while (*link != NULL) {
-		link = &(*link)->next;
-	}
-	*link = capture;
-	capture->captures->count++;
-}
-
 static struct capture *create(
 	struct captures *captures, const struct capture_options *options, pid_t pid, struct error *err)
 {
@@ -289,7 +275,7 @@ static struct capture *create(
 		return NULL;
 	}
 	capture->captures = captures;
-	capture->folder = (struct store_folder){.fd = -1, .record_fd = -1, .parent_fd = -1};
+	capture->folder = STORE_FOLDER_NONE;
 	capture->journal_fd = -1;
 	capture->kernel_symbols_fd = -1;
 	capture->armed_ns = clock_monotonic_ns();
@@ -344,7 +330,8 @@ static void undo(struct capture *capture)
 	}
 	journal_writer_destroy(capture->writer, false, NULL);
 	if (capture->folder.fd >= 0) {
-		store_discard(capture->captures->options.store, &capture->folder, NULL);
+		store_folder_discard(&capture->folder, NULL);
+		store_forget(capture->captures->options.store, capture->folder.id);
 	}
 	if (capture->handles > 0) {
 		capture_close_handles(capture);
@@ -374,7 +361,7 @@ struct capture *captures_start(
 	if (!watch_target(capture, options, err) || !put_first_record(capture, err)) {
 		goto fail;
 	}
-	add_to_table(capture);
+	captures_add(captures, capture);
 	log_write(captures->options.log, LOG_INFO, "capture", "%s of process %d begins, %s at %llu Hz",
 		capture->record.id, (int)pid, capture->record.effective.name,
 		(unsigned long long)capture->record.effective.hz);

@@ -1,5 +1,6 @@
 #include "commands/build.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,16 +115,31 @@ static void on_output(void *context, struct process *process, enum process_strea
 	output_text_feed(&build->streams[stream - PROCESS_STDOUT], offset, bytes, len, on_piece, &feed);
 }
 
+/* Of an adopted one all of it is null. */
 static json_t *exit_params(const struct process *process)
 {
 	const struct process_exit *end = process_exit(process);
 	const struct error *why = process_launch_error(process);
-	return json_pack("{s:O,s:o,s:o,s:b,s:I,s:I,s:I,s:o*}", "build_id", process_build_id(process),
-		"exit_code", end->was_signalled ? json_null() : json_integer(end->exit_code), "signal",
-		signal_to_json(end->was_signalled ? end->signal : 0), "core_dumped", end->core_dumped,
-		"user_us", (json_int_t)end->user_us, "system_us", (json_int_t)end->system_us,
-		"max_rss_bytes", (json_int_t)end->max_rss_bytes, "error",
-		why != NULL ? error_to_json(why) : NULL);
+	bool is_known = !end->was_observed;
+	json_t *params = json_pack("{s:O}", "build_id", process_build_id(process));
+	json_object_set_new(params, "exit_code",
+		is_known && !end->was_signalled ? json_integer(end->exit_code) : json_null());
+	json_object_set_new(params, "signal", signal_to_json(end->was_signalled ? end->signal : 0));
+	json_object_set_new(
+		params, "core_dumped", is_known ? json_boolean(end->core_dumped) : json_null());
+	const struct {
+		const char *name;
+		uint64_t value;
+	} numbers[] = {{"user_us", end->user_us}, {"system_us", end->system_us},
+		{"max_rss_bytes", end->max_rss_bytes}};
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		json_object_set_new(params, numbers[i].name,
+			is_known ? json_integer((json_int_t)numbers[i].value) : json_null());
+	}
+	if (why != NULL) {
+		json_object_set_new(params, "error", error_to_json(why));
+	}
+	return params;
 }
 
 static void settle(struct daemon *daemon)
@@ -223,6 +239,33 @@ void build_add_capture(struct daemon *daemon, const struct process *process, con
 	}
 }
 
+struct process *build_find(struct daemon *daemon, struct request *request, const json_t *params)
+{
+	struct error err = {0};
+	struct process *process =
+		processes_find(daemon->processes, json_object_get(params, "build_id"), &err);
+	if (process == NULL) {
+		request_fail(request, &err);
+	}
+	return process;
+}
+
+struct process *build_find_owned(
+	struct daemon *daemon, struct request *request, const json_t *params)
+{
+	struct process *process = build_find(daemon, request, params);
+	if (process == NULL || !process_is_adopted(process)) {
+		return process;
+	}
+	struct error err = {0};
+	error_set(&err, ERROR_NOT_PERMITTED, "build %s was adopted: process %d is observed, not owned",
+		process_key(process), (int)process_pid(process));
+	error_detail(&err, "observed");
+	error_hint(&err, "its parent owns it: ask the program that launched it");
+	request_fail(request, &err);
+	return NULL;
+}
+
 static json_t *captures_json(const struct daemon *daemon, const struct process *process)
 {
 	json_t *ids = json_array();
@@ -258,6 +301,17 @@ static json_t *argv_json(const struct process *process, bool *truncated)
 	return shown;
 }
 
+void build_add_paths(json_t *object, const struct process *process)
+{
+	char path[PATH_MAX];
+	if (process_output_path(process, PROCESS_STDOUT, path)) {
+		text_set(object, "stdout_path", path, strlen(path));
+	}
+	if (process_output_path(process, PROCESS_STDERR, path)) {
+		text_set(object, "stderr_path", path, strlen(path));
+	}
+}
+
 json_t *build_record(const struct daemon *daemon, const struct process *process)
 {
 	const struct process_exit *end = process_exit(process);
@@ -266,12 +320,18 @@ json_t *build_record(const struct daemon *daemon, const struct process *process)
 	json_t *record = json_pack("{s:O,s:I,s:o,s:s,s:o,s:o,s:I,s:o}", "build_id",
 		process_build_id(process), "pid", (json_int_t)process_pid(process), "argv", argv, "state",
 		process_state_name(process_state(process)), "exit_code",
-		end == NULL || end->was_signalled ? json_null() : json_integer(end->exit_code), "signal",
-		signal_to_json(end != NULL && end->was_signalled ? end->signal : 0), "started_unix_us",
-		(json_int_t)process_started_unix_us(process), "captures", captures_json(daemon, process));
+		end == NULL || end->was_signalled || end->was_observed ? json_null()
+															   : json_integer(end->exit_code),
+		"signal", signal_to_json(end != NULL && end->was_signalled ? end->signal : 0),
+		"started_unix_us", (json_int_t)process_started_unix_us(process), "captures",
+		captures_json(daemon, process));
 	if (record != NULL && truncated) {
 		json_object_set_new(record, "argv_truncated", json_true());
 	}
+	if (record != NULL && process_is_adopted(process)) {
+		json_object_set_new(record, "adopted", json_true());
+	}
+	build_add_paths(record, process);
 	return record;
 }
 

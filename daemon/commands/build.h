@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "commands/daemon.h"
+#include "server/request.h"
 
 /*
  * What the daemon keeps about a launched program beside the process itself: it publishes the program's events, and it knows its captures, also after
@@ -24,6 +25,15 @@ void build_begin(struct build *build, struct process *process);
 /* Remembers that the capture is of this process. */
 void build_add_capture(
 	struct daemon *daemon, const struct process *process, const char *capture_id);
+
+/* The build that a request's build_id names. NULL: the request was answered. */
+struct process *build_find(struct daemon *daemon, struct request *request, const json_t *params);
+/* The same, for what only its parent may do: an adopted one is not_permitted. */
+struct process *build_find_owned(
+	struct daemon *daemon, struct request *request, const json_t *params);
+
+/* Adds stdout_path and stderr_path, if it has them. */
+void build_add_paths(json_t *object, const struct process *process);
 
 /* The record of ListProcesses and GetProcess. Owned; NULL when memory is out. */
 json_t *build_record(const struct daemon *daemon, const struct process *process);

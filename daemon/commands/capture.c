@@ -177,7 +177,7 @@ static const struct param list_params[] = {
 static const char *const get_errors[] = {"capture_not_found", NULL};
 static const char *const wait_errors[] = {"capture_not_found", "timeout", "cancelled", NULL};
 
-#define RECORD "one record: what the terminal event carried, and label, started_unix_us, state"
+#define RECORD "one record: what the terminal event carried, and pinned, started_unix_us, state"
 
 const struct command wait_capture_command = {
 	.name = "WaitCapture",

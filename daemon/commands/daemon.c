@@ -30,7 +30,13 @@ static json_t *limits(void)
 		{"event_list", LIMIT_EVENT_LIST},
 		{"queue_event_bytes", LIMIT_QUEUE_EVENT_BYTES},
 		{"queue_hard_bytes", LIMIT_QUEUE_HARD_BYTES},
+		{"queue_pause_bytes", LIMIT_QUEUE_PAUSE_BYTES},
 		{"stall_ms", LIMIT_STALL_MS},
+		{"header_bytes", LIMIT_HEADER_BYTES},
+		{"subscriptions", LIMIT_SUBSCRIPTIONS},
+		{"kept_events", LIMIT_KEPT_EVENTS},
+		{"request_keys", LIMIT_REQUEST_KEYS},
+		{"request_key_ms", LIMIT_REQUEST_KEY_MS},
 		{"duration_ms", LIMIT_DURATION_MS},
 		{"stack_frames", LIMIT_STACK_FRAMES},
 	};
@@ -54,9 +60,9 @@ static json_t *methods(void)
 
 static json_t *capabilities(void)
 {
-	return json_pack("{s:[s],s:[s],s:[s],s:[s],s:[ss],s:[sss],s:[],s:[],s:o}", "samplers", "perf",
-		"unwinders", "fp", "modes", "cpu", "scopes", "process", "stdio", "pipe", "null", "formats",
-		"folded", "svg", "json", "gpu", "exports", "methods", methods());
+	return json_pack("{s:[s],s:[s],s:[s],s:[s],s:[ssss],s:[sss],s:[],s:[],s:o}", "samplers", "perf",
+		"unwinders", "fp", "modes", "cpu", "scopes", "process", "stdio", "pipe", "null", "file",
+		"pty", "formats", "folded", "svg", "json", "gpu", "exports", "methods", methods());
 }
 
 static void hello(struct daemon *daemon, struct request *request, const json_t *params)

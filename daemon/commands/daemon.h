@@ -14,6 +14,7 @@
 
 enum daemon_shutdown { DAEMON_RUNS, DAEMON_DRAIN, DAEMON_STOP, DAEMON_NOW };
 
+struct adoption;
 struct build;
 struct lease;
 struct key;
@@ -30,9 +31,10 @@ struct daemon {
 	struct processes *processes;
 	struct captures *captures;
 	struct store *store;
-	struct build *builds;     /* commands/build.h: oldest first */
-	struct lease *leases;     /* commands/lease.h */
-	struct key *request_keys; /* commands/request_keys.h: oldest first */
+	struct build *builds;       /* commands/build.h: oldest first */
+	struct adoption *adoptions; /* commands/adoption.h */
+	struct lease *leases;       /* commands/lease.h */
+	struct key *request_keys;   /* commands/request_keys.h: oldest first */
 	enum daemon_shutdown
 		shutdown; /* not DAEMON_RUNS: new launches and captures are refused with shutting_down */
 	/* main.c's: begins or hardens the end of the daemon. */

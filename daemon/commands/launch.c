@@ -142,6 +142,7 @@ static void answer(struct launch *launch, struct process *process)
 	if (launch->capture_id[0] != '\0') {
 		json_object_set_new(result, "capture_id", json_string(launch->capture_id));
 	}
+	build_add_paths(result, process);
 	request_reply(launch->request, result);
 	if (client != NULL) {
 		subscribe(launch, client, process);
@@ -231,16 +232,29 @@ static struct launch *create(struct daemon *daemon, struct request *request, con
 	return launch;
 }
 
+/* In the order of enum process_stdio. */
+static const char *const stdios[] = {"pipe", "null", "file", "pty", NULL};
+
+static enum process_stdio stdio_of(const json_t *params)
+{
+	const char *asked = command_string(params, "stdio", "pipe");
+	int kind = PROCESS_STDIO_PIPE;
+	while (stdios[kind + 1] != NULL && strcmp(stdios[kind], asked) != 0) {
+		kind++;
+	}
+	return (enum process_stdio)kind;
+}
+
 static struct process_options options_of(const json_t *params, const struct arguments *arguments)
 {
-	bool is_null = strcmp(command_string(params, "stdio", "pipe"), "null") == 0;
 	return (struct process_options){
 		.build_id = json_object_get(params, "build_id"),
 		.argv = arguments->argv.items,
 		.cwd = command_string(params, "cwd", NULL),
 		.env = (const char *const *)arguments->env.items,
 		.env_exact = strcmp(command_string(params, "env_mode", "overlay"), "exact") == 0,
-		.stdio = is_null ? PROCESS_STDIO_NULL : PROCESS_STDIO_PIPE,
+		.stdio = stdio_of(params),
+		.leave = strcmp(command_string(params, "on_daemon_exit", "kill"), "leave") == 0,
 		.profiler_pid = getpid(),
 		.hold = command_boolean(params, "hold", false),
 	};
@@ -271,10 +285,7 @@ static void launch_process(struct daemon *daemon, struct request *request, const
 }
 
 static const char *const env_modes[] = {"overlay", "exact", NULL};
-static const char *const stdios[] = {"pipe", "null", NULL};
-static const char *const later_stdios[] = {"file", "pty", NULL};
-static const char *const daemon_exits[] = {"kill", NULL};
-static const char *const later_daemon_exits[] = {"leave", NULL};
+static const char *const daemon_exits[] = {"kill", "leave", NULL};
 
 static const struct param params_table[] = {
 	{.name = "argv",
@@ -296,9 +307,9 @@ static const struct param params_table[] = {
 	{.name = "stdio",
 		.type = PARAM_ENUM,
 		.choices = stdios,
-		.later = later_stdios,
 		.fallback = "\"pipe\"",
-		.about = "Where output goes: ProcessOutput events, or nowhere."},
+		.about = "Pipes (input by WriteStdin, output by ProcessOutput and GetOutput), nothing, "
+				 "files, or a terminal."},
 	{.name = "hold",
 		.type = PARAM_BOOLEAN,
 		.fallback = "false",
@@ -316,9 +327,9 @@ static const struct param params_table[] = {
 	{.name = "on_daemon_exit",
 		.type = PARAM_ENUM,
 		.choices = daemon_exits,
-		.later = later_daemon_exits,
 		.fallback = "\"kill\"",
-		.about = "What becomes of it when the daemon ends."},
+		.about = "What becomes of it when the daemon ends, however: its group is killed, or it is "
+				 "left (only with stdio null or file)."},
 	{.name = "subscribe",
 		.type = PARAM_BOOLEAN,
 		.fallback = "true",
@@ -342,7 +353,7 @@ const struct command launch_process_command = {
 	.params = params_table,
 	.run = launch_process,
 	.about = "Starts a program; answers when it runs, or waits when held.",
-	.result = "build_id, pid, capture_id?",
+	.result = "build_id, pid, capture_id?, stdout_path?, stderr_path?",
 	.events = events,
 	.errors = errors,
 };

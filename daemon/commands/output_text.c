@@ -1,6 +1,6 @@
 #include "commands/output_text.h"
 
-#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,4 +72,46 @@ void output_text_end(struct output_text *output, output_text_fn piece, void *con
 		tell(output->offset, output->bytes, output->waiting, piece, context);
 		output->waiting = 0;
 	}
+}
+
+/* What jansson makes of one character with JSON_ENSURE_ASCII. */
+static size_t escaped_bytes(uint32_t code_point)
+{
+	static const char short_ones[] = "\"\\\b\f\n\r\t";
+	if (code_point < 0x80 && strchr(short_ones, (int)code_point) != NULL) {
+		return 2;
+	}
+	if (code_point >= ' ' && code_point < 0x80) {
+		return 1;
+	}
+	return code_point > 0xffff ? 12 : 6;
+}
+
+/* How many bytes of valid UTF-8 fit. */
+static size_t fitting(const char *bytes, size_t len, size_t max_escaped)
+{
+	size_t pos = 0, escaped = 0;
+	while (pos < len) {
+		uint32_t code_point = 0;
+		size_t count = text_decode(bytes + pos, len - pos, &code_point);
+		escaped += escaped_bytes(code_point);
+		if (escaped > max_escaped) {
+			break;
+		}
+		pos += count;
+	}
+	return pos;
+}
+
+json_t *output_text_answer(
+	const char *bytes, size_t len, bool is_end, bool is_cut, size_t max_escaped, size_t *used)
+{
+	size_t tail = is_end ? 0 : text_incomplete_tail(bytes, len);
+	bool is_all = tail == len && is_cut;
+	size_t whole = is_all ? len : len - tail;
+	if (text_is_utf8(bytes, whole)) {
+		whole = fitting(bytes, whole, max_escaped);
+	}
+	*used = whole;
+	return encode(bytes, whole);
 }

@@ -1,6 +1,7 @@
 #ifndef COMMANDS_OUTPUT_TEXT_H
 #define COMMANDS_OUTPUT_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,5 +26,13 @@ void output_text_feed(struct output_text *output, uint64_t offset, const char *b
 
 /* The stream has ended: what waits is told too. */
 void output_text_end(struct output_text *output, output_text_fn piece, void *context);
+
+/*
+ * One answer's worth of a stream: {"data"} or {"data_b64"} of the first *used of these bytes, at most max_escaped bytes as a JSON string in ASCII. A
+ * character is never cut: what begins at the end waits for its rest, unless nothing else would be left of more. is_end: nothing will follow these
+ * bytes; is_cut: more is there already. Pure. Owned; NULL when memory is out.
+ */
+json_t *output_text_answer(
+	const char *bytes, size_t len, bool is_end, bool is_cut, size_t max_escaped, size_t *used);
 
 #endif

@@ -10,7 +10,9 @@
 #include "commands/params.h"
 #include "commands/process_cursor.h"
 #include "commands/signal_names.h"
+#include "process/descendants.h"
 #include "protocol/limits.h"
+#include "protocol/text.h"
 
 /* A request that waits for what becomes of a process. */
 struct process_wait {
@@ -62,18 +64,6 @@ static void fail(struct process_wait *wait, const struct error *err)
 	request_fail(request, err);
 }
 
-/* NULL: the request was answered. */
-static struct process *find(struct daemon *daemon, struct request *request, const json_t *params)
-{
-	struct error err = {0};
-	struct process *process =
-		processes_find(daemon->processes, json_object_get(params, "build_id"), &err);
-	if (process == NULL) {
-		request_fail(request, &err);
-	}
-	return process;
-}
-
 static json_t *state_result(const char *state)
 {
 	return json_pack("{s:s}", "state", state);
@@ -107,7 +97,7 @@ static const struct process_watch_ops resume_ops = {
 
 static void resume_process(struct daemon *daemon, struct request *request, const json_t *params)
 {
-	struct process *process = find(daemon, request, params);
+	struct process *process = build_find_owned(daemon, request, params);
 	if (process == NULL) {
 		return;
 	}
@@ -122,16 +112,38 @@ static void resume_process(struct daemon *daemon, struct request *request, const
 	}
 }
 
-static json_t *exit_result(const struct process_exit *end)
+static void add_survivors(json_t *result, struct process *process)
 {
-	return json_pack("{s:o,s:o}", "exit_code",
+	pid_t pids[LIMIT_SURVIVORS];
+	size_t count = process_survivors(process, pids);
+	if (count == 0) {
+		return;
+	}
+	json_t *survivors = json_array();
+	for (size_t i = 0; i < count && i < LIMIT_SURVIVORS; i++) {
+		char name[DESCENDANT_NAME_BYTES];
+		descendant_name(pids[i], name);
+		json_t *survivor = json_pack("{s:I}", "pid", (json_int_t)pids[i]);
+		text_set(survivor, "name", name, strlen(name));
+		json_array_append_new(survivors, survivor);
+	}
+	json_object_set_new(result, "survivors", survivors);
+	json_object_set_new(result, "survivor_count", json_integer((json_int_t)count));
+}
+
+static json_t *exit_result(struct process *process)
+{
+	const struct process_exit *end = process_exit(process);
+	json_t *result = json_pack("{s:o,s:o}", "exit_code",
 		end->was_signalled ? json_null() : json_integer(end->exit_code), "signal",
 		signal_to_json(end->was_signalled ? end->signal : 0));
+	add_survivors(result, process);
+	return result;
 }
 
 static void stop_exited(void *context, struct process *process)
 {
-	reply(context, exit_result(process_exit(process)));
+	reply(context, exit_result(process));
 }
 
 /* It was stopped before it ever ran: there is neither. */
@@ -149,12 +161,12 @@ static const struct process_watch_ops stop_ops = {
 
 static void stop_process(struct daemon *daemon, struct request *request, const json_t *params)
 {
-	struct process *process = find(daemon, request, params);
+	struct process *process = build_find_owned(daemon, request, params);
 	if (process == NULL) {
 		return;
 	}
 	if (process_state(process) == PROCESS_EXITED) {
-		request_reply(request, exit_result(process_exit(process)));
+		request_reply(request, exit_result(process));
 		return;
 	}
 	struct process_wait *wait = create(request, process, &stop_ops);
@@ -163,6 +175,20 @@ static void stop_process(struct daemon *daemon, struct request *request, const j
 	uint64_t grace_ms = (uint64_t)command_integer(params, "grace_ms", LIMIT_GRACE_MS_DEFAULT);
 	if (wait != NULL && !process_stop(process, number, grace_ms, &err)) {
 		fail(wait, &err);
+	}
+}
+
+static void signal_process(struct daemon *daemon, struct request *request, const json_t *params)
+{
+	struct error err = {0};
+	struct process *process = build_find_owned(daemon, request, params);
+	if (process == NULL) {
+		return;
+	}
+	if (process_signal(process, command_signal(params, "signal", 0), &err)) {
+		request_reply(request, NULL);
+	} else {
+		request_fail(request, &err);
 	}
 }
 
@@ -190,7 +216,7 @@ static void list_processes(struct daemon *daemon, struct request *request, const
 
 static void get_process(struct daemon *daemon, struct request *request, const json_t *params)
 {
-	struct process *process = find(daemon, request, params);
+	struct process *process = build_find(daemon, request, params);
 	if (process != NULL) {
 		request_reply(request, build_record(daemon, process));
 	}
@@ -218,6 +244,15 @@ static const struct param stop_params[] = {
 
 _Static_assert(LIMIT_GRACE_MS_DEFAULT == 5000, "the table above tells the default as text");
 
+static const struct param signal_params[] = {
+	{.name = "build_id", .type = PARAM_ID, .required = true, .about = "The build."},
+	{.name = "signal",
+		.type = PARAM_SIGNAL,
+		.required = true,
+		.about = "What its process alone is sent, not its group."},
+	{.name = NULL},
+};
+
 static const struct param list_params[] = {
 	{.name = "cursor",
 		.type = PARAM_STRING,
@@ -228,11 +263,15 @@ static const struct param list_params[] = {
 };
 
 static const char *const find_errors[] = {"build_not_found", NULL};
+static const char *const stop_errors[] = {"build_not_found", "not_permitted", NULL};
 static const char *const resume_errors[] = {
-	"build_not_found", "build_not_running", "launch_failed", NULL};
+	"build_not_found", "build_not_running", "launch_failed", "not_permitted", NULL};
+static const char *const signal_errors[] = {
+	"build_not_found", "build_not_running", "not_permitted", NULL};
 
 #define RECORD                                                                                     \
-	"build_id, pid, argv, argv_truncated?, state, exit_code, signal, started_unix_us, captures"
+	"build_id, pid, argv, argv_truncated?, state, exit_code, signal, started_unix_us, captures, "  \
+	"adopted?, stdout_path?, stderr_path?"
 
 const struct command resume_process_command = {
 	.name = "ResumeProcess",
@@ -249,8 +288,18 @@ const struct command stop_process_command = {
 	.params = stop_params,
 	.run = stop_process,
 	.about = "Ends a build and its group; answers when it has ended.",
-	.result = "exit_code, signal",
-	.errors = find_errors,
+	.result = "exit_code, signal, survivors? [pid, name], survivor_count?",
+	.errors = stop_errors,
+	.runs_while_stopping = true,
+};
+
+const struct command signal_process_command = {
+	.name = "SignalProcess",
+	.params = signal_params,
+	.run = signal_process,
+	.about = "Sends a signal to a running build's process.",
+	.result = "",
+	.errors = signal_errors,
 	.runs_while_stopping = true,
 };
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "commands/adoption.h"
 #include "commands/build.h"
 #include "commands/lease.h"
 #include "commands/methods.h"
@@ -229,6 +230,19 @@ static bool find_target(struct daemon *daemon, const json_t *params, struct proc
 	return *process != NULL;
 }
 
+/* One that waits behind its gate is as a held build; one that runs is as any process that profd did not launch. */
+static void look_at_adopted(struct daemon *daemon, struct process **process, pid_t *pid)
+{
+	if (*process == NULL || !process_is_adopted(*process)) {
+		return;
+	}
+	adoption_look(daemon, *process);
+	if (process_state(*process) == PROCESS_RUNNING) {
+		*pid = process_pid(*process);
+		*process = NULL;
+	}
+}
+
 static void start_sampling_profile(
 	struct daemon *daemon, struct request *request, const json_t *params)
 {
@@ -240,6 +254,7 @@ static void start_sampling_profile(
 		request_fail(request, &err);
 		return;
 	}
+	look_at_adopted(daemon, &process, &pid);
 	struct capture *capture = sampling_start(daemon, params, process, pid, client, &err);
 	if (capture == NULL) {
 		request_fail(request, &err);

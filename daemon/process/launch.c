@@ -9,53 +9,6 @@
 
 #define GATE_EXIT_MS 1000 /* what a gate gets to exit by itself */
 
-static void on_output_closed(struct output *output)
-{
-	process_handle_closed(output->context);
-}
-
-static void on_output_read(struct output *output, uint64_t offset, const char *bytes, size_t len)
-{
-	struct process *process = output->context;
-	enum process_stream stream = output == &process->outputs[0] ? PROCESS_STDOUT : PROCESS_STDERR;
-	process_tell_output(process, stream, offset, bytes, len);
-}
-
-static void on_output_ended(struct output *output)
-{
-	process_advance(output->context);
-}
-
-static bool open_output(struct process *process, int i, int *write_end, struct error *err)
-{
-	struct output *output = &process->outputs[i];
-	output->bytes = process->table->bytes;
-	output->read = on_output_read;
-	output->ended = on_output_ended;
-	output->closed = on_output_closed;
-	output->context = process;
-	if (!output_open(output, process->table->loop, write_end, err)) {
-		return false;
-	}
-	process->handles++;
-	return true;
-}
-
-/* What becomes 0, 1 and 2 of the program. stdio[0 … 2] are the caller's to close, also on failure; equal ones are one. */
-static bool open_stdio(
-	struct process *process, enum process_stdio kind, int stdio[3], struct error *err)
-{
-	stdio[0] = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (stdio[0] < 0) {
-		return error_errno(err, "cannot open /dev/null for the program");
-	}
-	if (kind == PROCESS_STDIO_NULL) {
-		stdio[1] = stdio[2] = stdio[0];
-		return true;
-	}
-	return open_output(process, 0, &stdio[1], err) && open_output(process, 1, &stdio[2], err);
-}
-
 static void close_stdio(const int stdio[3])
 {
 	for (int i = 2; i >= 0; i--) {
@@ -79,8 +32,9 @@ static bool start_gate(struct process *process, const struct process_options *op
 		.argv = options->argv,
 		.env = (const char *const *)environment,
 		.cwd = options->cwd,
-		.new_group = true,
-		.die_with_parent = true,
+		.new_group = process->stdio != PROCESS_STDIO_PTY,
+		.new_terminal = process->stdio == PROCESS_STDIO_PTY,
+		.die_with_parent = !process->leaves,
 		.umask_bits = table->umask_bits,
 		.nofile_soft = table->nofile_soft,
 		.nofile_hard = table->nofile_hard,
@@ -111,19 +65,6 @@ void process_close_launch(struct process *process)
 	gate_close(&launch->gate);
 }
 
-static void become_ready(struct process *process)
-{
-	if (process->state != PROCESS_STARTING) {
-		return;
-	}
-	process->state = PROCESS_HELD;
-	process->was_held = process->hold && !process->stopping;
-	process_tell_ready(process);
-	if (!process->hold && !process->stopping) {
-		process_resume(process, NULL); /* a gate that died meanwhile is told by its end */
-	}
-}
-
 static void become_running(struct process *process)
 {
 	process->state = PROCESS_RUNNING;
@@ -141,6 +82,24 @@ static void fail_launch(struct process *process)
 	launch->failed = true;
 	uv_poll_stop(&launch->poll);
 	process_expect_end(process, process->was_held ? GATE_EXIT_MS : 0);
+}
+
+static void become_ready(struct process *process)
+{
+	if (process->state != PROCESS_STARTING) {
+		return;
+	}
+	process->state = PROCESS_HELD;
+	process->was_held = process->hold && !process->stopping;
+	process_tell_ready(process);
+	struct error err = {0};
+	if (process->hold || process->stopping || process_resume(process, &err)) {
+		return;
+	}
+	if (process->launch != NULL && !process->launch->failed) {
+		process->launch->err = err;
+		fail_launch(process);
+	}
 }
 
 static void on_gate(uv_poll_t *poll, int status, int events)
@@ -189,6 +148,7 @@ static void on_ended(struct pidfd_watch *watch)
 {
 	struct process *process = watch->context;
 	process->has_ended = true;
+	process_release_terminal(process);
 	process_settle_launch(process);
 	process_advance(process);
 }
@@ -220,10 +180,46 @@ static bool watch_gate(struct process *process, struct error *err)
 	return true;
 }
 
+/* The gate is there and waits: what the process shall have before it may run. */
+static bool prepare(struct process *process, struct error *err)
+{
+	struct processes *table = process->table;
+	if (!process->leaves) {
+		process->guarded = true;
+		if (!guard_add(&table->guard, process->pid, err)) {
+			return false;
+		}
+	}
+	if (process->files[0] != '\0' && !output_files_rename(table->data_fd, process->files,
+										 process->started_unix_us, process->pid, err)) {
+		return false;
+	}
+	return watch_gate(process, err);
+}
+
+static void unprepare(struct process *process)
+{
+	if (process->guarded) {
+		guard_remove(&process->table->guard, process->pid);
+		process->guarded = false;
+	}
+	kill(process->pid, SIGKILL); /* a waiting gate: it ends at once */
+	waitpid(process->pid, NULL, 0);
+}
+
+static bool start(struct process *process, const struct process_options *options, struct error *err)
+{
+	int stdio[3] = {-1, -1, -1};
+	bool started = process_open_stdio(process, stdio, err) &&
+				   (process->leaves || guard_ensure(&process->table->guard, err)) &&
+				   start_gate(process, options, stdio, err);
+	close_stdio(stdio);
+	return started;
+}
+
 bool process_start(
 	struct process *process, const struct process_options *options, struct error *err)
 {
-	int stdio[3] = {-1, -1, -1};
 	struct launch *launch = calloc(1, sizeof(*launch));
 	if (launch == NULL) {
 		return error_set(err, ERROR_LIMIT_EXCEEDED, "no memory for another launch");
@@ -231,23 +227,20 @@ bool process_start(
 	launch->process = process;
 	launch->gate.fd = -1;
 	process->launch = launch;
-	bool started =
-		open_stdio(process, options->stdio, stdio, err) && start_gate(process, options, stdio, err);
-	close_stdio(stdio);
-	if (!started) {
+	if (!start(process, options, err)) {
 		goto fail;
 	}
 	process->pid = launch->gate.pid;
-	if (watch_gate(process, err)) {
+	if (prepare(process, err)) {
 		return true;
 	}
-	kill(process->pid, SIGKILL); /* a waiting gate: it ends at once */
-	waitpid(process->pid, NULL, 0);
+	unprepare(process);
 
 fail:
 	process->launch = NULL; /* its poll was not opened */
 	gate_close(&launch->gate);
 	free(launch);
+	process_remove_files(process);
 	return false;
 }
 
@@ -260,6 +253,10 @@ bool process_resume(struct process *process, struct error *err)
 	process->hold = false;
 	if (process->state != PROCESS_HELD || process->went) {
 		return true;
+	}
+	/* A guard that has died meanwhile is replaced before anything runs. */
+	if (!process->leaves && !guard_ensure(&process->table->guard, err)) {
+		return false;
 	}
 	process->went = true;
 	return gate_go(&process->launch->gate, err);

@@ -1,7 +1,6 @@
 #include "process/output.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 /* Reads in one turn of the loop: a program that floods must not keep others waiting. */
@@ -41,23 +40,16 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 	}
 }
 
-bool output_open(struct output *output, uv_loop_t *loop, int *write_end, struct error *err)
+bool output_open(struct output *output, uv_loop_t *loop, int fd, struct error *err)
 {
-	int ends[2];
-	if (pipe2(ends, O_CLOEXEC) != 0) {
-		return error_errno(err, "cannot make a pipe for the program's output");
-	}
-	int status =
-		uv_poll_init(loop, &output->poll, ends[0]); /* makes it non-blocking, our end alone */
+	int status = uv_poll_init(loop, &output->poll, fd); /* makes it non-blocking */
 	if (status != 0) {
-		close(ends[0]);
-		close(ends[1]);
+		close(fd);
 		return error_errno_as(err, ERROR_IO, status, "cannot watch the program's output");
 	}
-	output->fd = ends[0];
+	output->fd = fd;
 	output->poll.data = output;
 	uv_poll_start(&output->poll, UV_READABLE, on_readable);
-	*write_end = ends[1];
 	return true;
 }
 

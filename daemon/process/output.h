@@ -12,8 +12,8 @@
 #define OUTPUT_READ_BYTES 65536 /* a pipe's usual capacity */
 
 /*
- * One stream of a program: a pipe that is read as soon as it has something, whoever listens. Zero-initialise, fd = -1.
- * Loop thread.
+ * One stream of a program: the reading end of a pipe, or a terminal's master, that is read as soon as it has something, whoever
+ * listens. Its end is the end of file, or any error (a terminal that nobody has open says EIO). Zero-initialise, fd = -1. Loop thread.
  */
 struct output {
 	uv_poll_t poll;
@@ -27,8 +27,8 @@ struct output {
 	void *context;
 };
 
-/* Makes a pipe and begins to read; *write_end (close-on-exec) is the caller's. On failure closed is not called. */
-bool output_open(struct output *output, uv_loop_t *loop, int *write_end, struct error *err);
+/* Begins to read. Takes fd, also on failure; then closed is not called. */
+bool output_open(struct output *output, uv_loop_t *loop, int fd, struct error *err);
 /* Reads what is there now, at most limit bytes; without calling ended. */
 void output_read_rest(struct output *output, size_t limit);
 /* Harmless when it is closed or was never opened. */

@@ -24,4 +24,11 @@ struct pidfd_watch {
 bool pidfd_watch_open(struct pidfd_watch *watch, uv_loop_t *loop, pid_t pid, struct error *err);
 void pidfd_watch_close(struct pidfd_watch *watch);
 
+/* A descriptor (close-on-exec, the caller's) that means this process alone, whoever gets its number later. -1: errno. Any thread. */
+int pidfd_open_process(pid_t pid);
+/* pidfd_send_signal(2). False: errno. Any thread. */
+bool pidfd_send(int pidfd, int signal);
+/* Without waiting. Any thread. */
+bool pidfd_has_ended(int pidfd);
+
 #endif

@@ -45,6 +45,11 @@ bool target_is_gate(pid_t pid);
  * (credentials(7), PR_SET_DUMPABLE of prctl(2)). A process may also hide itself, so ask right after an exec. Never of root.
  */
 bool target_is_hidden(pid_t pid);
+/*
+ * Would a process that executes program (argv[0], in folder cwd, with our PATH) become such a one? For programs that were over before they could be
+ * asked. False too when it is not found.
+ */
+bool target_program_is_hidden(const char *program, const char *cwd);
 /* False with not_permitted when the process is another user's; process_not_found. */
 bool target_is_ours(pid_t pid, struct error *err);
 

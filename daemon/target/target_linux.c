@@ -291,6 +291,48 @@ bool target_is_hidden(pid_t pid)
 		   has_memory(pid);
 }
 
+/* Runs with another's rights, or may not be read. */
+static bool is_hidden_file(const char *path)
+{
+	struct stat status;
+	if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || access(path, X_OK) != 0) {
+		return false;
+	}
+	bool changes_user = (status.st_mode & S_ISUID) != 0 && status.st_uid != geteuid();
+	bool changes_group = (status.st_mode & S_ISGID) != 0 && status.st_gid != getegid();
+	return changes_user || changes_group || access(path, R_OK) != 0;
+}
+
+static bool is_executable_file(const char *path)
+{
+	struct stat status;
+	return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+}
+
+bool target_program_is_hidden(const char *program, const char *cwd)
+{
+	char path[2 * PATH_MAX];
+	const char *list = getenv("PATH");
+	if (geteuid() == 0 || program[0] == '\0') {
+		return false;
+	}
+	if (strchr(program, '/') != NULL) {
+		bool is_absolute = program[0] == '/';
+		snprintf(
+			path, sizeof(path), "%s%s%s", is_absolute ? "" : cwd, is_absolute ? "" : "/", program);
+		return is_hidden_file(path);
+	}
+	while (list != NULL && *list != '\0') {
+		size_t len = strcspn(list, ":");
+		snprintf(path, sizeof(path), "%.*s/%s", (int)(len < PATH_MAX ? len : 0), list, program);
+		if (is_executable_file(path)) {
+			return is_hidden_file(path);
+		}
+		list += len + (list[len] == ':' ? 1 : 0);
+	}
+	return false;
+}
+
 bool target_is_ours(pid_t pid, struct error *err)
 {
 	char path[PROC_PATH_BYTES], text[4096];

@@ -116,6 +116,9 @@ def seeds():
     yield "gate", b"\x05ready 1\nfailed exec 2 cannot run /x: no such file\n"
     yield "journal", chunk(journal_records())
     yield "journal", b"\0" + journal_records()
+    yield "salvage", chunk(journal_records())
+    yield "salvage", b"\0" + journal_records()
+    yield "salvage", b"\x09" + journal_records() * 2
     yield "model", b"\0" + journal_records()
     yield "model", b"\1" + journal_records()
     yield "request", b'\0{"id":1,"method":"Ping"}\n{"id":"a","method":"Hello","params":{"client":"x"}}\n[]\n'

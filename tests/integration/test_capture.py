@@ -127,14 +127,11 @@ def test_a_daemon_that_was_killed_finds_its_captures_again():
         with Daemon(data_dir=data) as daemon:
             client = daemon.connect()
             captures = client.call("ListCaptures")["captures"]
-            states = {c["capture_id"]: c["state"] for c in captures}
-            assert states == {done["capture_id"]: "finished", running["capture_id"]: "failed"}, states
-            record = client.call("GetCapture", capture_id=running["capture_id"])
-            record = record.get("capture", record)
-            assert record["error"]["data"]["code"] == "interrupted", record
-            folder = os.path.join(data, "captures", running["capture_id"])
-            assert sorted(os.listdir(folder)) == ["capture.journal", "record.json"]
-            assert os.path.getsize(os.path.join(folder, "capture.journal")) > 100
+            assert [c["capture_id"] for c in captures] == [done["capture_id"], running["capture_id"]], captures
+            assert captures[0]["state"] == "finished" and captures[0]["reason"] == "target_exited"
+            record = client.call("WaitCapture", capture_id=running["capture_id"])
+            assert record["state"] == "finished" and record["reason"] == "recovered", record
+            assert os.path.getsize(journal) > 100 and sum(read_folded(record["folded_path"]).values()) == record["samples"]
     finally:
         shutil.rmtree(root)
 

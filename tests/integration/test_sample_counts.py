@@ -41,7 +41,7 @@ def test_a_running_build_can_be_sampled_and_stopped():
             started = client.call("StartSamplingProfile", build_id=build["build_id"], label="a label")
             assert started["state"] == "sampling" and started["hz"] == 999 and started["unwinder"] == "fp"
             again = client.fails("StartSamplingProfile", build_id=build["build_id"])
-            assert again.code == "capture_busy" and again.detail == started["capture_id"], again.error
+            assert again.code == "capture_busy" and started["capture_id"] in again.message, again.error
             for _ in range(2):
                 client.wait_event("SamplingProfileProgress", capture_id=started["capture_id"])
             final = client.call("StopCapture", capture_id=started["capture_id"])

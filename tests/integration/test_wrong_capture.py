@@ -92,7 +92,8 @@ def test_a_second_capture_of_the_same_target_names_the_first():
         for target, capture_id in zip(targets + [{"pid": running["pid"]}], first + first[:1]):
             error = client.fails("StartSamplingProfile", **target)
             check_error(error, "capture_busy", capture_id, target)
-            assert error.detail == capture_id and error.error["data"]["retryable"] is True, error.error
+            assert error.detail == "already_sampled" and capture_id in error.message, error.error
+            assert error.error["data"]["retryable"] is True, error.error
             check_as_before(daemon, client, before, target)
         assert client.call("GetCapture", capture_id=first[0])["state"] == "sampling"
         assert client.call("GetCapture", capture_id=first[1])["state"] == "armed"

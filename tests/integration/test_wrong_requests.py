@@ -11,6 +11,9 @@ WRONG_TYPES = {"boolean": ["yes", 1, []], "integer": ["1", 1.5, True, []], "stri
                "strings": ["a", [1], {}], "object": ["a", 1, []], "enum": ["no such choice", 1, []], "signal": ["NONE", 0, []],
                "path": [1, "relative/path", []]}
 
+# One that is, for what is required.
+RIGHT_TYPES = {"strings": ["true"], "id": "none", "string": "none", "integer": 1, "signal": "TERM"}
+
 
 def test_an_unknown_parameter_or_a_wrong_type_is_named_by_every_method():
     with Daemon() as daemon:
@@ -29,7 +32,7 @@ def test_an_unknown_parameter_or_a_wrong_type_is_named_by_every_method():
             check_error(error, "bad_params", "surprise", method["name"])
             assert error.number == -32602 and method["name"] in error.message, error.error
             for param in method["params"]:
-                needed = {p["name"]: {"strings": ["true"], "id": "none", "string": "none", "enum": "stop"}[p["type"]]
+                needed = {p["name"]: p["choices"][0] if p["type"] == "enum" else RIGHT_TYPES[p["type"]]
                           for p in method["params"] if p["required"]}
                 for value in WRONG_TYPES[param["type"]] if param["supported"] else []:
                     error = client.fails(method["name"], **dict(needed, **{param["name"]: value}))

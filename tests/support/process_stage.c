@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -177,6 +178,7 @@ int stage_set_up(void **state)
 {
 	struct process_stage *stage = calloc(1, sizeof(*stage));
 	struct error err;
+	signal(SIGPIPE, SIG_IGN);
 	if (!programs_find("profd-gate", stage->gate_path, sizeof(stage->gate_path), &err)) {
 		fprintf(stderr, "%s\n", err.message);
 		free(stage);

@@ -111,10 +111,7 @@ static void what_is_not_built_yet_is_unsupported_by_name(void **state)
 {
 	(void)state;
 	refuse_call("LaunchProcess", "{\"argv\":[\"a\"],\"gpu\":true}", ERROR_UNSUPPORTED, "gpu true");
-	refuse_call("LaunchProcess", "{\"argv\":[\"a\"],\"stdio\":\"pty\"}", ERROR_UNSUPPORTED,
-		"stdio \"pty\"");
-	refuse_call("LaunchProcess", "{\"argv\":[\"a\"],\"on_daemon_exit\":\"leave\"}",
-		ERROR_UNSUPPORTED, "\"leave\"");
+	refuse_call("AdoptProcess", "{\"pid\":1,\"gpu\":true}", ERROR_UNSUPPORTED, "gpu true");
 	refuse_call(
 		"StartSamplingProfile", "{\"unwind\":\"dwarf\"}", ERROR_UNSUPPORTED, "unwind \"dwarf\"");
 	refuse_call(

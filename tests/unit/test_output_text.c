@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "protocol/limits.h"
+#include "protocol/text.h"
 
 /* What a client of ProcessOutput would put together. */
 struct heard {
@@ -130,6 +131,67 @@ static void output_that_ends_within_a_character_loses_nothing(void **state)
 	free(heard);
 }
 
+/* The answer's text or base64, and how many bytes it is of. */
+static void answers(const char *bytes, size_t len, bool is_end, bool is_cut, size_t max,
+	const char *member, size_t expected)
+{
+	size_t used = 99;
+	json_t *answer = output_text_answer(bytes, len, is_end, is_cut, max, &used);
+	assert_int_equal(json_object_size(answer), 1);
+	const json_t *value = json_object_get(answer, member);
+	assert_true(json_is_string(value));
+	assert_int_equal(used, expected);
+	char *base64 = text_base64(bytes, expected);
+	if (strcmp(member, "data") == 0) {
+		assert_int_equal(json_string_length(value), expected);
+		assert_memory_equal(json_string_value(value), bytes, expected);
+	} else {
+		assert_string_equal(json_string_value(value), base64);
+	}
+	free(base64);
+	json_decref(answer);
+}
+
+static void an_answer_is_text_without_half_a_character(void **state)
+{
+	(void)state;
+	answers("", 0, true, false, 100, "data", 0);
+	answers("abc", 3, false, false, 100, "data", 3);
+	answers("ab\xe2\x82", 4, false, false, 100, "data", 2);
+	answers("ab\xe2\x82", 4, false, true, 100, "data", 2);
+	/* The rest of it has not come: ask again. It is there, but was not asked for: no text. */
+	answers("\xe2\x82", 2, false, false, 100, "data", 0);
+	answers("\xe2\x82", 2, false, true, 100, "data_b64", 2);
+	/* Nothing will come. */
+	answers("ab\xe2\x82", 4, true, false, 100, "data_b64", 4);
+	answers("a\xff", 2, false, false, 100, "data_b64", 2);
+	answers("\x82\xac", 2, false, false, 100, "data_b64", 2);
+	answers("a\0b", 3, false, false, 100, "data_b64", 3);
+}
+
+static void an_answer_of_text_is_as_long_as_its_line_may_be(void **state)
+{
+	(void)state;
+	static const char *const units[] = {"a", "\"", "\\", "\n", "\t", "\x1b", "\x7f", "/",
+		"\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "a\xf0\x9f\x98\x80\n"};
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		char text[4000];
+		size_t len = 0, used = 0;
+		while (len + 16 < sizeof(text)) {
+			memcpy(text + len, units[i], strlen(units[i]));
+			len += strlen(units[i]);
+		}
+		for (size_t max = 500; max < 520; max++) {
+			json_t *answer = output_text_answer(text, len, false, false, max, &used);
+			/* What the wire's writer really makes of it, without {"data":""}. */
+			size_t bytes = json_dumpb(answer, NULL, 0, JSON_COMPACT | JSON_ENSURE_ASCII) - 11;
+			assert_true(bytes <= max && bytes + 12 > max);
+			assert_true(text_is_utf8(text, used));
+			json_decref(answer);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -137,6 +199,8 @@ int main(void)
 		cmocka_unit_test(output_that_is_no_text_arrives_byte_for_byte),
 		cmocka_unit_test(output_with_nul_is_not_sent_as_text),
 		cmocka_unit_test(output_that_ends_within_a_character_loses_nothing),
+		cmocka_unit_test(an_answer_is_text_without_half_a_character),
+		cmocka_unit_test(an_answer_of_text_is_as_long_as_its_line_may_be),
 	};
 	return cmocka_run_group_tests_name("output_text", tests, NULL, NULL);
 }

@@ -183,36 +183,48 @@ static void a_record_survives_a_restart(void **state)
 	assert_null(store_get(fixture->store, "20261130-031504-1a2b3c4d"));
 }
 
-static void a_capture_that_had_not_ended_becomes_interrupted(void **state)
+static void a_capture_that_had_not_ended_waits_for_its_end(void **state)
 {
 	struct fixture *fixture = *state;
 	static const char *const states[] = {"armed", "sampling", "symbolizing", "writing"};
-	char ids[4][32], path[256];
+	char ids[4][32];
+	struct store_entry entry = {0};
 	for (size_t i = 0; i < 4; i++) {
 		make(fixture, i % 2 == 0 ? NULL : fixture->output, states[i], ids[i]);
-		snprintf(path, sizeof(path),
-			i % 2 == 0 ? "%s/captures/%s/.capture.folded.tmp" : "%s/%s/.capture.folded.tmp",
-			i % 2 == 0 ? fixture->data : fixture->output, ids[i]);
-		write_text(path, "half");
-		strcpy(strrchr(path, '/'), "/capture.journal");
-		write_text(path, "kept");
 	}
-	reopen(fixture);
-	for (size_t i = 0; i < 4; i++) {
-		struct error err = {0};
-		assert_string_equal(state_of(fixture, ids[i]), "failed");
-		assert_true(
-			error_from_json(&err, json_object_get(store_get(fixture->store, ids[i]), "error")));
-		assert_int_equal(err.code, ERROR_INTERRUPTED);
-		snprintf(path, sizeof(path), i % 2 == 0 ? "%s/captures/%s" : "%s/%s",
-			i % 2 == 0 ? fixture->data : fixture->output, ids[i]);
-		assert_int_equal(count_entries(path), i % 2 == 0 ? 2 : 1);
-		strcat(path, "/capture.journal");
-		assert_int_equal(access(path, F_OK), 0);
+	for (int round = 0; round < 2; round++) {
+		reopen(fixture);
+		entry.id[0] = '\0';
+		for (size_t i = 0; i < 4; i++) {
+			assert_string_equal(state_of(fixture, ids[i]), "symbolizing");
+			assert_true(store_look(fixture->store, entry.id, &entry));
+			assert_string_equal(entry.id, ids[i]);
+			assert_false(entry.has_ended);
+		}
+		assert_false(store_look(fixture->store, entry.id, &entry));
+		assert_null(store_problem(fixture->store, 0));
 	}
+}
+
+static void a_journal_without_a_record_is_a_capture(void **state)
+{
+	struct fixture *fixture = *state;
+	struct error err = {0};
+	struct store_folder folder;
+	char path[256], id[32];
+	assert_true(store_create(fixture->store, NULL, &folder, &err));
+	close(openat(folder.fd, "capture.journal", O_CREAT | O_WRONLY, 0600));
+	strcpy(id, folder.id);
+	store_folder_close(&folder);
 	reopen(fixture);
-	assert_string_equal(state_of(fixture, ids[0]), "failed");
+	assert_string_equal(state_of(fixture, id), "symbolizing");
 	assert_null(store_problem(fixture->store, 0));
+	/* A record that a crash of the machine left without content. */
+	snprintf(path, sizeof(path), "%s/captures/%s/record.json", fixture->data, id);
+	write_text(path, "");
+	reopen(fixture);
+	assert_string_equal(state_of(fixture, id), "symbolizing");
+	assert_non_null(store_problem(fixture->store, 0));
 }
 
 static void broken_records_are_skipped_and_told(void **state)
@@ -283,20 +295,32 @@ static void a_record_that_is_a_link_or_a_fifo_is_skipped(void **state)
 	assert_int_equal(store_count(fixture->store), 0);
 }
 
-static void an_interrupted_record_cannot_name_a_foreign_folder_to_be_cleaned(void **state)
+static void an_unfinished_record_cannot_name_a_foreign_folder(void **state)
 {
 	struct fixture *fixture = *state;
-	char id[32], path[256], text[512];
+	struct error err = {0};
+	struct store_folder folder;
+	char id[32], path[256];
 	make(fixture, NULL, "sampling", id);
-	snprintf(path, sizeof(path), "%s/captures/%s/record.json", fixture->data, id);
-	snprintf(text, sizeof(text), "{\"capture_id\":\"%s\",\"state\":\"sampling\",\"folder\":\"%s\"}",
-		id, fixture->output);
-	write_text(path, text);
-	snprintf(path, sizeof(path), "%s/.capture.mine.tmp", fixture->output);
-	write_text(path, "mine");
-	reopen(fixture);
-	assert_string_equal(state_of(fixture, id), "failed");
-	assert_int_equal(access(path, F_OK), 0);
+	snprintf(path, sizeof(path), "%s/%s", fixture->path, id);
+	const char *const wrong[] = {
+		fixture->output, "relative", "", "/", "/etc", "/nonexistent/x", path};
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_true(store_reopen(fixture->store, id, wrong[i], &folder, &err));
+		assert_int_equal(folder.fd, -1);
+		assert_true(folder.record_fd >= 0);
+		store_folder_close(&folder);
+	}
+	/* A link that bears the name. */
+	assert_int_equal(symlink(fixture->output, path), 0);
+	assert_true(store_reopen(fixture->store, id, path, &folder, &err));
+	assert_int_equal(folder.fd, -1);
+	store_folder_close(&folder);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_true(store_reopen(fixture->store, id, path, &folder, &err));
+	assert_true(folder.fd >= 0 && folder.is_elsewhere);
+	store_folder_close(&folder);
 }
 
 static void foreign_files_in_the_data_folder_are_left_alone(void **state)
@@ -377,26 +401,6 @@ static void an_output_folder_that_cannot_be_written_is_named(void **state)
 	assert_non_null(strstr(err.hint, "chmod"));
 }
 
-static void discarding_removes_both_folders(void **state)
-{
-	struct fixture *fixture = *state;
-	struct error err = {0};
-	struct store_folder folder;
-	char path[256];
-	assert_true(store_create(fixture->store, fixture->output, &folder, &err));
-	json_t *record = json_pack("{s:s, s:s}", "capture_id", folder.id, "state", "sampling");
-	assert_true(store_put(fixture->store, &folder, record, &err));
-	json_decref(record);
-	close(openat(folder.fd, "capture.journal", O_CREAT | O_WRONLY, 0600));
-	assert_true(store_discard(fixture->store, &folder, &err));
-	assert_null(store_get(fixture->store, folder.id));
-	store_folder_close(&folder);
-	assert_int_equal(count_entries(fixture->output), 0);
-	snprintf(path, sizeof(path), "%s/captures", fixture->data);
-	assert_int_equal(count_entries(path), 0);
-	assert_int_equal(store_count(fixture->store), 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -407,16 +411,16 @@ int main(void)
 		TEST(ids_rise_over_a_restart_with_a_clock_that_was_set_back),
 		TEST(folders_are_closed_to_others),
 		TEST(a_record_survives_a_restart),
-		TEST(a_capture_that_had_not_ended_becomes_interrupted),
+		TEST(a_capture_that_had_not_ended_waits_for_its_end),
+		TEST(a_journal_without_a_record_is_a_capture),
 		TEST(broken_records_are_skipped_and_told),
 		TEST(a_record_that_nests_or_grows_without_end_is_skipped),
 		TEST(a_record_that_is_a_link_or_a_fifo_is_skipped),
-		TEST(an_interrupted_record_cannot_name_a_foreign_folder_to_be_cleaned),
+		TEST(an_unfinished_record_cannot_name_a_foreign_folder),
 		TEST(foreign_files_in_the_data_folder_are_left_alone),
 		TEST(a_folder_without_a_record_goes_when_it_is_empty),
 		TEST(wrong_output_folders_are_named_and_leave_nothing),
 		TEST(an_output_folder_that_cannot_be_written_is_named),
-		TEST(discarding_removes_both_folders),
 	};
 	return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }

@@ -352,6 +352,59 @@ static void knows_whose_a_process_is(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* In a child, as nobody: programs of several rights, by path and through PATH. 0: all as expected, otherwise the line. */
+static int judge_programs(const char *folder)
+{
+	setenv("PATH", folder, 1);
+	if (setgid(NOBODY) != 0 || setuid(NOBODY) != 0) {
+		return __LINE__;
+	}
+	if (!target_program_is_hidden("suid", "/") || !target_program_is_hidden("./sgid", folder) ||
+		!target_program_is_hidden("unreadable", "/")) {
+		return __LINE__;
+	}
+	if (target_program_is_hidden("plain", "/") || target_program_is_hidden("./plain", folder) ||
+		target_program_is_hidden("./suid", "/") || target_program_is_hidden("none", "/") ||
+		target_program_is_hidden("", "/")) {
+		return __LINE__;
+	}
+	return 0;
+}
+
+static void knows_programs_that_will_be_hidden(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name;
+		mode_t mode;
+	} files[] = {{"suid", 04755}, {"sgid", 02755}, {"unreadable", 0711}, {"plain", 0755}};
+	char folder[] = "/tmp/profd-target-XXXXXX", path[64];
+	int status = -1;
+	if (geteuid() != 0) {
+		print_message("needs root, to make programs of another user\n");
+		skip();
+	}
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(chmod(folder, 0755), 0);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, files[i].name);
+		fclose(fopen(path, "w"));
+		assert_int_equal(chmod(path, files[i].mode), 0);
+		assert_false(target_program_is_hidden(path, "/")); /* never to root */
+	}
+	pid_t child = fork();
+	if (child == 0) {
+		_exit(judge_programs(folder) == 0 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, files[i].name);
+		unlink(path);
+	}
+	rmdir(folder);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -368,6 +421,7 @@ int main(void)
 		cmocka_unit_test(finds_the_parent_behind_any_name),
 		cmocka_unit_test(says_that_a_process_is_not_there),
 		cmocka_unit_test(knows_whose_a_process_is),
+		cmocka_unit_test(knows_programs_that_will_be_hidden),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,135 @@
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/record.h"
+#include "protocol/limits.h"
+
+/* A record made again from what was kept of it: a file of any content. */
+
+#define TEXT_BYTES 4096
+
+static uint64_t count_of(const json_t *kept, const char *name)
+{
+	json_int_t value = json_integer_value(json_object_get(kept, name));
+	return value > 0 && value <= LIMIT_INTEGER ? (uint64_t)value : 0;
+}
+
+static const char *text_of(const json_t *kept, const char *name, size_t max_bytes)
+{
+	const char *text = json_string_value(json_object_get(kept, name));
+	return text != NULL && strlen(text) <= max_bytes ? text : NULL;
+}
+
+static bool copy_text(const json_t *kept, const char *name, char **out)
+{
+	const char *text = text_of(kept, name, TEXT_BYTES);
+	*out = text != NULL ? strdup(text) : NULL;
+	return text == NULL || *out != NULL;
+}
+
+static json_t *copy_of(const json_t *kept, const char *name, json_type type)
+{
+	const json_t *value = json_object_get(kept, name);
+	return value != NULL && json_typeof(value) == type ? json_deep_copy(value) : NULL;
+}
+
+static void restore_exit(struct record *record, const json_t *kept)
+{
+	const json_t *exit_code = json_object_get(kept, "exit_code");
+	const char *name = json_string_value(json_object_get(kept, "signal"));
+	if (json_is_integer(exit_code)) {
+		record->has_exit = true;
+		record->exit_code = (int)json_integer_value(exit_code);
+	}
+	for (int i = 1; name != NULL && strncmp(name, "SIG", 3) == 0 && i < NSIG; i++) {
+		const char *known = sigabbrev_np(i);
+		if (known != NULL && strcmp(known, name + 3) == 0) {
+			record->has_exit = record->was_signalled = true;
+			record->signal = i;
+		}
+	}
+}
+
+static void restore_warnings(struct record *record, const json_t *kept)
+{
+	size_t i;
+	json_t *warning;
+	json_array_foreach(json_object_get(kept, "warnings"), i, warning)
+	{
+		const char *code = text_of(warning, "code", LIMIT_LABEL_BYTES);
+		const char *message = text_of(warning, "message", TEXT_BYTES);
+		if (code != NULL && message != NULL) {
+			record_warn(record, code, message, text_of(warning, "hint", TEXT_BYTES));
+		}
+	}
+}
+
+static const char *sampler_name(const json_t *kept)
+{
+	static const char *const names[] = {"perf", "tick", "ptrace", "mach"};
+	const char *name = text_of(kept, "sampler", LIMIT_LABEL_BYTES);
+	for (size_t i = 0; name != NULL && i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(names[i], name) == 0) {
+			return names[i];
+		}
+	}
+	return NULL;
+}
+
+static void restore_effective(struct record *record, const json_t *kept)
+{
+	record->effective = (struct sampler_effective){
+		.name = sampler_name(kept),
+		.hz = count_of(kept, "hz"),
+		.period_ns = count_of(kept, "period_ns"),
+		.kernel_sampled = json_is_true(json_object_get(kept, "kernel_sampled")),
+		.kernel_frames = json_is_true(json_object_get(json_object_get(kept, "options"), "kernel")),
+	};
+	record->duration_ms = count_of(json_object_get(kept, "options"), "duration_ms");
+}
+
+bool record_restore(struct record *record, const json_t *kept)
+{
+	const json_t *options = json_object_get(kept, "options");
+	uint64_t pid = count_of(kept, "pid");
+	if (!record_init(record, NULL, pid <= INT32_MAX ? (pid_t)pid : 0,
+			text_of(kept, "label", LIMIT_LABEL_BYTES), json_is_object(options) ? options : NULL)) {
+		return false;
+	}
+	const json_t *build_id = json_object_get(kept, "build_id");
+	if (json_is_integer(build_id) || text_of(kept, "build_id", LIMIT_ID_BYTES) != NULL) {
+		record->build_id = json_copy((json_t *)build_id);
+	}
+	record->state = "symbolizing";
+	record->argv = copy_of(kept, "argv", JSON_ARRAY);
+	record->argv_truncated = json_is_true(json_object_get(kept, "argv_truncated"));
+	record->is_pinned = json_is_true(json_object_get(kept, "pinned"));
+	record->started_unix_us = count_of(kept, "started_unix_us");
+	restore_exit(record, kept);
+	restore_effective(record, kept);
+	restore_warnings(record, kept);
+	return copy_text(kept, "cwd", &record->cwd);
+}
+
+json_t *record_kept_of_facts(const json_t *facts)
+{
+	json_t *kept = json_object();
+	const char *const own[] = {"capture_id", "build_id", "label", "options", "warnings"};
+	const char *const of_target[] = {"pid", "argv", "argv_truncated", "cwd", "cwd_b64"};
+	const json_t *target = json_object_get(facts, "target");
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+		json_t *value = json_object_get(facts, own[i]);
+		if (value != NULL) {
+			json_object_set(kept, own[i], value);
+		}
+	}
+	for (size_t i = 0; i < sizeof(of_target) / sizeof(of_target[0]); i++) {
+		json_t *value = json_object_get(target, of_target[i]);
+		if (value != NULL) {
+			json_object_set(kept, of_target[i], value);
+		}
+	}
+	return kept;
+}
