@@ -94,6 +94,17 @@ static void hide_socket(struct stage *stage, const char *folder)
 	snprintf(stage->address.sun_path, sizeof(stage->address.sun_path), "/proc/self/fd/%d", place);
 }
 
+/* One of ours: the server would make its own again when its name is hidden. */
+static int listening_socket(const struct stage *stage)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&stage->address, sizeof(stage->address)) != 0 ||
+		listen(fd, 16) != 0) {
+		abort();
+	}
+	return fd;
+}
+
 static void open_stage(struct stage *stage)
 {
 	char folder[] = "/tmp/profd-fuzz-XXXXXX";
@@ -106,7 +117,7 @@ static void open_stage(struct stage *stage)
 	snprintf(stage->address.sun_path, sizeof(stage->address.sun_path), "%s/x.sock", folder);
 	const struct server_options options = {
 		.loop = &stage->loop,
-		.socket_path = stage->address.sun_path,
+		.activated_fd = listening_socket(stage),
 		.log = &stage->log,
 		.request = on_request,
 		.client_gone = on_gone,
@@ -127,10 +138,13 @@ static void check_replies(const char *text, size_t len)
 		if (end == NULL || end + 1 - text > LIMIT_LINE_BYTES) {
 			abort();
 		}
-		json_t *reply = json_loadb(text, (size_t)(end - text), 0, NULL);
+		json_t *reply = json_loadb(text, (size_t)(end - text), JSON_ALLOW_NUL, NULL);
 		const json_t *error = json_object_get(reply, "error");
-		if (json_object_get(reply, "id") == NULL ||
-			(error == NULL) == (json_object_get(reply, "result") == NULL)) {
+		bool is_event = json_is_string(json_object_get(reply, "method")) &&
+						json_is_object(json_object_get(reply, "params"));
+		bool is_reply = json_object_get(reply, "id") != NULL &&
+						(error == NULL) != (json_object_get(reply, "result") == NULL);
+		if (is_event == is_reply) {
 			abort();
 		}
 		json_decref(reply);

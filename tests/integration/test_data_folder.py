@@ -182,7 +182,7 @@ def test_the_oldest_go_when_there_are_too_many():
         wait_until(lambda: not any(os.path.exists(record["folder"]) for record in made[:2]), 10, "the end of the folders")
         assert sorted(os.listdir(elsewhere)) == [made[3]["capture_id"]]
         for record in made[:2]:
-            assert "info capture: %s was deleted" % record["capture_id"] in daemon.log(), daemon.log()
+            wait_until(lambda: "info capture: %s was deleted" % record["capture_id"] in daemon.log(), 10, "the log")
         client.call("StopCapture", capture_id=running, discard=True)
         client = restart(daemon, "--keep-captures", "1")
         wait_until(lambda: ids(client) == [pinned["capture_id"], kept[-1]], 10, "one capture beside the pinned")
