@@ -130,24 +130,48 @@ static void open_stage(struct stage *stage)
 	hide_socket(stage, folder);
 }
 
-/* Every line of the server is an object that is an event or has a result or an error. */
+/* An object that is an event, or has an id and a result or an error. */
+static void check_message(const char *text, size_t len)
+{
+	json_t *reply = json_loadb(text, len, JSON_ALLOW_NUL, NULL);
+	const json_t *error = json_object_get(reply, "error");
+	bool is_event = json_is_string(json_object_get(reply, "method")) &&
+					json_is_object(json_object_get(reply, "params"));
+	bool is_reply = json_object_get(reply, "id") != NULL &&
+					(error == NULL) != (json_object_get(reply, "result") == NULL);
+	if (is_event == is_reply) {
+		abort();
+	}
+	json_decref(reply);
+}
+
+/* The server's first message, by lines or by headers, is checked. Returns its bytes with its frame. */
+static size_t check_first(const char *text, size_t len)
+{
+	static const char header[] = "Content-Length: ";
+	const char *end = memchr(text, '\n', len);
+	if (end == NULL || (size_t)(end + 1 - text) > LIMIT_LINE_BYTES) {
+		abort();
+	}
+	if (len < sizeof(header) || memcmp(text, header, sizeof(header) - 1) != 0) {
+		check_message(text, (size_t)(end - text));
+		return (size_t)(end + 1 - text);
+	}
+	size_t bytes = strtoul(text + sizeof(header) - 1, NULL, 10);
+	size_t begin = (size_t)(end - text) + 3; /* "\n\r\n" */
+	if (begin + bytes > len || memcmp(end - 1, "\r\n\r\n", 4) != 0) {
+		abort();
+	}
+	check_message(text + begin, bytes);
+	return begin + bytes;
+}
+
 static void check_replies(const char *text, size_t len)
 {
-	for (const char *end; len > 0; len -= (size_t)(end + 1 - text), text = end + 1) {
-		end = memchr(text, '\n', len);
-		if (end == NULL || end + 1 - text > LIMIT_LINE_BYTES) {
-			abort();
-		}
-		json_t *reply = json_loadb(text, (size_t)(end - text), JSON_ALLOW_NUL, NULL);
-		const json_t *error = json_object_get(reply, "error");
-		bool is_event = json_is_string(json_object_get(reply, "method")) &&
-						json_is_object(json_object_get(reply, "params"));
-		bool is_reply = json_object_get(reply, "id") != NULL &&
-						(error == NULL) != (json_object_get(reply, "result") == NULL);
-		if (is_event == is_reply) {
-			abort();
-		}
-		json_decref(reply);
+	while (len > 0) {
+		size_t bytes = check_first(text, len);
+		text += bytes;
+		len -= bytes;
 	}
 }
 
