@@ -1,12 +1,8 @@
 #include "client/record.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -85,26 +81,6 @@ static bool parse(
 
 /* --- the program --- */
 
-/* The exit status that a shell would give. */
-static int shell_status(int wait_status)
-{
-	return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-}
-
-/* Takes the program's exit status, waiting for it if must_wait. Waits for this one child only. */
-static bool reap(struct record *record, bool must_wait)
-{
-	while (!record->is_reaped) {
-		pid_t pid = waitpid(record->gate.pid, &record->wait_status, must_wait ? 0 : WNOHANG);
-		if (pid == record->gate.pid) {
-			record->is_reaped = true;
-		} else if (pid == 0 || errno != EINTR) {
-			break;
-		}
-	}
-	return record->is_reaped;
-}
-
 static bool start_gate(struct record *record, pid_t daemon_pid, struct error *err)
 {
 	char gate_path[PATH_BYTES];
@@ -125,8 +101,7 @@ static bool start_gate(struct record *record, pid_t daemon_pid, struct error *er
 	if (!gate_start(&record->gate, &options, err)) {
 		return false;
 	}
-	record->pidfd = (int)syscall(SYS_pidfd_open, record->gate.pid, 0);
-	if (record->pidfd < 0) {
+	if (!job_watch(&record->job, record->gate.pid)) {
 		return error_errno(err, "watch process %d", (int)record->gate.pid);
 	}
 	return gate_wait(&record->gate, false, -1, err) == GATE_IS_READY;
@@ -138,11 +113,11 @@ static int not_run(struct record *record, const struct error *err)
 	record_clear_progress(record);
 	profctl_complain(err);
 	gate_close(&record->gate);
-	if (record->gate.pid > 0 && reap(record, true) && WIFEXITED(record->wait_status) &&
-		WEXITSTATUS(record->wait_status) >= GATE_EXIT_NO_GO) {
-		return WEXITSTATUS(record->wait_status);
+	if (record->job.pid <= 0 || !job_reap(&record->job, true)) {
+		return GATE_EXIT_NO_GO;
 	}
-	return GATE_EXIT_NO_GO;
+	int status = job_shell_status(&record->job);
+	return status >= GATE_EXIT_NO_GO && status <= GATE_EXIT_NOT_FOUND ? status : GATE_EXIT_NO_GO;
 }
 
 /* --- the capture --- */
@@ -171,30 +146,6 @@ static bool start_capture(struct record *record, struct error *err)
 	snprintf(record->capture_id, sizeof(record->capture_id), "%s", id != NULL ? id : "");
 	json_decref(reply);
 	return id != NULL;
-}
-
-/* --- signals --- */
-
-static volatile sig_atomic_t signals_seen;
-
-/* The terminal sends these to the program too; what they mean is its decision, we stay to tell how it went. */
-static void stay_alive(int number)
-{
-	(void)number;
-	signals_seen++;
-}
-
-static void set_signals(void)
-{
-	/* Caught, not ignored: exec gives the program back what we had been started with. */
-	struct sigaction action = {.sa_handler = stay_alive, .sa_flags = SA_RESTART};
-	static const int numbers[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		struct sigaction old;
-		if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL) {
-			sigaction(numbers[i], &action, NULL);
-		}
-	}
 }
 
 /* --- following --- */
@@ -236,11 +187,9 @@ static bool is_open(const struct record *record)
 
 static void follow_program(struct record *record)
 {
-	while (!reap(record, false)) {
+	while (!job_reap(&record->job, false)) {
 		read_messages(record);
-		struct pollfd fds[2] = {{.fd = record->pidfd, .events = POLLIN},
-			{.fd = is_open(record) ? profclient_fd(record->client) : -1, .events = POLLIN}};
-		poll(fds, 2, -1);
+		job_wait(&record->job, is_open(record) ? profclient_fd(record->client) : -1, -1);
 	}
 }
 
@@ -260,23 +209,21 @@ static void announce_wait(const struct record *record)
 /* Until the capture has ended too, or cannot any more, or nobody wants to wait. */
 static void follow_capture(struct record *record)
 {
-	sig_atomic_t before = signals_seen;
+	int before = job_signals_seen();
 	uint64_t notice_ns = now_ns() + WAIT_NOTICE_NS;
 	for (;;) {
 		read_messages(record);
 		if (!is_open(record)) {
 			return;
 		}
-		if (signals_seen != before) {
+		if (job_signals_seen() != before) {
 			break;
 		}
 		if (now_ns() >= notice_ns) {
 			notice_ns = UINT64_MAX;
 			announce_wait(record);
 		}
-		/* In steps: a signal that comes just before the call does not end it. */
-		struct pollfd fd = {.fd = profclient_fd(record->client), .events = POLLIN};
-		poll(&fd, 1, WAIT_STEP_MS);
+		job_wait(&record->job, profclient_fd(record->client), WAIT_STEP_MS);
 	}
 	error_set(&record->lost, ERROR_CANCELLED, "the profile was not waited for");
 	error_hint(&record->lost, "profd goes on with it: it is capture %s in profctl captures",
@@ -302,15 +249,13 @@ static int run_program(struct record *record)
 	follow_capture(record);
 	record_clear_progress(record);
 	record_report(record);
-	return shell_status(record->wait_status);
+	return job_shell_status(&record->job);
 }
 
 static void finish(struct record *record)
 {
 	gate_close(&record->gate);
-	if (record->pidfd >= 0) {
-		close(record->pidfd);
-	}
+	job_finish(&record->job);
 	json_decref(record->final);
 	profclient_close(record->client);
 	free(record->output_dir);
@@ -318,12 +263,12 @@ static void finish(struct record *record)
 
 static int run(struct profctl *profctl, int argc, char **argv)
 {
-	struct record record = {.pidfd = -1, .gate = {.fd = -1}};
+	struct record record = {.job = {.pidfd = -1}, .gate = {.fd = -1}};
 	int status = GATE_EXIT_NO_GO;
 	if (parse(&record, profctl, argc, argv, &status)) {
 		/* A line that is drawn over and over would spoil what the program shows on the same terminal. */
 		record.shows_progress = !record.quiet && isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO);
-		set_signals();
+		job_catch_signals();
 		int connected = EXIT_SUCCESS;
 		record.client = profctl_connect(
 			&(struct profctl){.socket_given = profctl->socket_given, .no_start = profctl->no_start},

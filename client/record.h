@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "client/job.h"
 #include "client/profclient.h"
 #include "protocol/gate.h"
 
@@ -23,12 +24,10 @@ struct record {
 
 	struct profclient *client; /* owned */
 	struct gate gate;
-	int pidfd; /* owned; readable when the program has ended */
+	struct job job;
 	char capture_id[64];
 	json_t *final;     /* owned; the terminal event, or NULL */
 	struct error lost; /* why there will be no terminal event; code ERROR_NONE when there may */
-	int wait_status;   /* the program's, once it was reaped */
-	bool is_reaped;
 	bool shows_progress;
 };
 

@@ -223,6 +223,46 @@ def test_ctrl_z_stops_both_and_fg_goes_on():
             shell.close()
 
 
+def test_a_program_that_stops_itself_gives_the_shell_its_prompt():
+    with home() as (root, env):
+        script = os.path.join(root, "job")
+        with open(script, "w") as file:
+            file.write("echo begin; kill -$1 $$; echo again; exit 6\n")
+        shell = Terminal(["bash", "--norc", "--noprofile", "-i"], dict(env, PS1="$ ", HISTFILE="", P=program("profctl"), J=script))
+        try:
+            shell.wait_text("$ ")
+            for number, name in ((1, "STOP"), (2, "TSTP")):
+                shell.insist(b"$P record sh $J %s\n" % name.encode(), lambda: shell.poll_text().count("begin\r\n") == number, "the program")
+                wait_until(lambda: shell.poll_text().count("Stopped") == number, 20, "the shell's word")
+                shell.insist(b"fg\n", lambda: shell.poll_text().count("again\r\n") == number, "fg")
+                shell.insist(b"echo status-$?-%d-\n" % number, lambda: "status-6-%d-" % number in shell.poll_text(), "the status")
+        finally:
+            shell.close()
+
+
+def test_signals_to_profctl_alone_are_the_programs():
+    with home() as (root, env):
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGUSR1):
+            script = "trap 'exit 9' %s; echo ready; while :; do :; done" % number.name[3:]
+            process = subprocess.Popen([program("profctl"), "record", "--quiet", "sh", "-c", script], env=env, stdout=subprocess.PIPE,
+                                       stderr=subprocess.DEVNULL, text=True)
+            assert process.stdout.readline() == "ready\n"
+            process.send_signal(number)
+            assert process.wait(30) == 9, number
+            process.stdout.close()
+
+
+def test_a_parent_that_ignores_its_children_changes_nothing():
+    with home() as (root, env):
+        command = ["env", "--ignore-signal=CHLD", program("profctl"), "record", "--quiet"]
+        done = subprocess.run(command + ["sh", "-c", BURN % 50000 + "exit 5"], env=env, capture_output=True, timeout=30)
+        assert done.returncode == 5, done
+        # The program is started as it would have been without profctl.
+        done = subprocess.run(command + ["cat", "/proc/self/status"], env=env, capture_output=True, text=True, timeout=30)
+        ignored = int(re.search(r"^SigIgn:\s+(\w+)", done.stdout, re.M).group(1), 16)
+        assert ignored >> (signal.SIGCHLD - 1) & 1, done.stdout
+
+
 def test_the_program_runs_on_when_the_daemon_is_killed():
     with home() as (root, env):
         up, go, mark = (os.path.join(root, name) for name in ("up", "go", "mark"))

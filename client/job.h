@@ -1,0 +1,39 @@
+#ifndef CLIENT_JOB_H
+#define CLIENT_JOB_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/*
+ * The program under `profctl record` as a shell sees it: profctl's child in profctl's process group. What the terminal sends reaches
+ * both; what somebody sends to profctl alone is passed on; when the program stops itself, profctl stops too, so that the shell gets its
+ * prompt. One at a time: signals are the process's. Main thread.
+ */
+struct job {
+	pid_t pid;
+	int pidfd;       /* owned; readable when it has ended */
+	int wait_status; /* once reaped */
+	bool is_reaped;
+};
+
+/* Before the program is started: signals that would end us are caught from now on (not those that are ignored: the program inherits that). */
+void job_catch_signals(void);
+/* As many were caught. */
+int job_signals_seen(void);
+
+/* Takes over the child, which was just started. False: errno. */
+bool job_watch(struct job *job, pid_t pid);
+/* Zero-initialise with pidfd -1. */
+void job_finish(struct job *job);
+
+/*
+ * Waits until the program has ended, fd (-1: none) is readable, or timeout_ms (-1: for ever) are over; whichever of it: look. Follows the
+ * program's stops meanwhile.
+ */
+void job_wait(struct job *job, int fd, int timeout_ms);
+/* Takes the exit status when it has ended, or waits for that. True: wait_status is known, or it never will be (then it is that of exit(125)). */
+bool job_reap(struct job *job, bool must_wait);
+/* The exit status that a shell would give. */
+int job_shell_status(const struct job *job);
+
+#endif
