@@ -1,4 +1,5 @@
 #include "client/reply.h"
+#include "protocol/base64.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,14 +25,25 @@ void reply_id(const json_t *id, char *text, size_t size)
 	}
 }
 
-/* The length of the control character that text begins with, 0 when it begins with none: C0, DEL, and C1 as UTF-8 (0xc2 0x80 to 0xc2 0x9f). */
+/* U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069: they would show what follows in another order than it is. */
+static bool turns_text(unsigned code)
+{
+	return code == 0x200e || code == 0x200f || (code >= 0x202a && code <= 0x202e) ||
+		   (code >= 0x2066 && code <= 0x2069);
+}
+
+/* The length of the control character that text begins with, 0 when it begins with none: C0, DEL, C1 (0xc2 0x80 to 0xc2 0x9f), and what changes the direction of text. */
 static size_t control_length(const char *text)
 {
-	unsigned char first = (unsigned char)text[0], second = (unsigned char)text[1];
-	if (first == 0xc2 && second >= 0x80 && second <= 0x9f) {
+	const unsigned char *bytes = (const unsigned char *)text;
+	if (bytes[0] == 0xc2 && bytes[1] >= 0x80 && bytes[1] <= 0x9f) {
 		return 2;
 	}
-	return first < 0x20 || first == 0x7f;
+	if (bytes[0] == 0xe2 && (bytes[1] & 0xc0) == 0x80 && (bytes[2] & 0xc0) == 0x80 &&
+		turns_text(0x2000u | (bytes[1] & 0x3fu) << 6 | (bytes[2] & 0x3fu))) {
+		return 3;
+	}
+	return bytes[0] < 0x20 || bytes[0] == 0x7f;
 }
 
 void reply_print(FILE *out, const char *text, int width)
@@ -59,47 +71,13 @@ void reply_print_time(FILE *out, json_int_t unix_us, int width)
 	fprintf(out, "%-*s", width, text);
 }
 
-static int base64_value(char digit)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *found = digit != '\0' ? strchr(digits, digit) : NULL;
-	return found != NULL ? (int)(found - digits) : -1;
-}
-
-/* Four digits as up to three bytes; how many, or 0 when they are no base64. */
-static size_t decode_group(const char *group, char *bytes)
-{
-	int digits = 4;
-	while (digits > 2 && group[digits - 1] == '=') {
-		digits--;
-	}
-	unsigned value = 0;
-	for (int i = 0; i < 4; i++) {
-		int digit = i < digits ? base64_value(group[i]) : 0;
-		if (digit < 0) {
-			return 0;
-		}
-		value = value << 6 | (unsigned)digit;
-	}
-	for (int i = 0; i < digits - 1; i++) {
-		bytes[i] = (char)(value >> (16 - 8 * i));
-	}
-	return (size_t)digits - 1;
-}
-
 static char *decode(const char *text, size_t text_len, size_t *len)
 {
-	char *bytes = text_len % 4 == 0 ? malloc(text_len / 4 * 3 + 1) : NULL;
-	size_t used = 0;
-	for (size_t at = 0; bytes != NULL && at < text_len; at += 4) {
-		size_t count = decode_group(text + at, bytes + used);
-		if (count == 0 || (count < 3 && at + 4 < text_len)) {
-			free(bytes);
-			return NULL;
-		}
-		used += count;
+	char *bytes = malloc(text_len / 4 * 3 + 1);
+	if (bytes != NULL && !base64_decode(text, text_len, bytes, len)) {
+		free(bytes);
+		return NULL;
 	}
-	*len = used;
 	return bytes;
 }
 

@@ -98,8 +98,8 @@ static void search(int fd, const char *name, char *path)
 		explain_program(fd, refused, EACCES);
 	}
 	gate_fail(fd, "program", ENOENT,
-		"program %s was not found in PATH %s: give its full path, or set PATH in env", name,
-		folders);
+		"program %.255s%s was not found in PATH %s: give its full path, or set PATH in env", name,
+		strlen(name) > 255 ? "..." : "", folders);
 }
 
 void gate_find_program(int fd, const char *name, char *path)

@@ -122,9 +122,11 @@ static bool take_keep_bytes(struct options *options, const char *text, struct er
 static bool take_ready_fd(struct options *options, const char *text, struct error *err)
 {
 	long fd = -1;
-	if (!parse_number(text, INT_MAX, &fd) || fcntl((int)fd, F_SETFD, FD_CLOEXEC) != 0) {
-		return error_set(
-			err, ERROR_BAD_PARAMS, "--ready-fd %s: an open descriptor is needed", text);
+	/* Below 3 is where the log and the programs' defaults are. */
+	if (!parse_number(text, INT_MAX, &fd) || fd <= STDERR_FILENO ||
+		fcntl((int)fd, F_SETFD, FD_CLOEXEC) != 0) {
+		return error_set(err, ERROR_BAD_PARAMS,
+			"--ready-fd %s: an open descriptor of 3 or above is needed", text);
 	}
 	options->ready_fd = (int)fd;
 	return true;

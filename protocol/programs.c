@@ -110,8 +110,14 @@ bool programs_find(const char *name, char *path, size_t path_bytes, struct error
 	}
 	struct search search = {.program = program, .path = path, .path_bytes = path_bytes};
 	const char *given = getenv(program->variable);
-	if (given != NULL && *given != '\0' && try_path(&search, given)) {
-		return true;
+	if (given != NULL && *given != '\0') {
+		if (try_path(&search, given)) {
+			return true;
+		}
+		error_set(err, ERROR_IO, "%s is %s, which is no program that can be run", program->variable,
+			given);
+		error_detail(err, "program_missing");
+		return error_hint(err, "set it to the path of %s, or unset it", name);
 	}
 	char folder[PATH_MAX];
 	own_folder(folder);

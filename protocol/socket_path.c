@@ -36,7 +36,8 @@ static bool take_given(const char *given, const char *source, char *path, struct
 	}
 	size_t given_len = strlen(given);
 	if (given[given_len - 1] == '/') {
-		return error_set(err, ERROR_BAD_PARAMS, "the socket path %s ends with a slash", given);
+		error_set(err, ERROR_BAD_PARAMS, "the socket path %s ends with a slash", given);
+		return error_hint(err, "name a file in a folder of your own: --socket DIR/profd.sock");
 	}
 	if (given_len >= PATH_MAX) {
 		return too_long(given, given_len, err);
@@ -90,6 +91,12 @@ bool socket_path_find(const char *given, char *path, struct error *err)
 	return true;
 }
 
+/* /tmp, /etc and the like: others need them open. */
+static bool is_everybodys(const char *folder, mode_t mode)
+{
+	return (mode & S_ISVTX) != 0 || strrchr(folder, '/') == folder;
+}
+
 static bool check_folder(const char *folder, struct error *err)
 {
 	struct stat status;
@@ -111,7 +118,14 @@ static bool check_folder(const char *folder, struct error *err)
 	if ((status.st_mode & 077) != 0) {
 		error_set(err, ERROR_NOT_PERMITTED, "the socket's folder %s is open to others (mode %04o)",
 			folder, (unsigned)(status.st_mode & 07777));
-		return error_hint(err, "chmod 700 %s", folder);
+		if (is_everybodys(folder, status.st_mode)) {
+			return error_hint(err, "use a folder of its own for it, with mode 0700: --socket "
+								   "DIR/profd.sock, where DIR need not exist");
+		}
+		return error_hint(err,
+			"chmod 700 %s, unless others need it: then choose another folder "
+			"with --socket",
+			folder);
 	}
 	return true;
 }

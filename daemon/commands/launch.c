@@ -10,6 +10,7 @@
 #include "commands/sampling.h"
 #include "protocol/limits.h"
 #include "protocol/names.h"
+#include "protocol/text.h"
 
 /*
  * One LaunchProcess from its request to its reply. The watch is the first of its process, so that the reply
@@ -68,8 +69,11 @@ static bool add_variable(
 	}
 	if (!json_is_null(value) &&
 		(!json_is_string(value) || strlen(text) != json_string_length(value))) {
-		return params_refuse(
-			err, "a variable in env", value, "a string without NUL, or null to unset it");
+		char member[160];
+		size_t len = strlen(name);
+		len = len < sizeof(member) - 8 ? len : text_cut(name, sizeof(member) - 8);
+		snprintf(member, sizeof(member), "env.%.*s", (int)len, name);
+		return params_refuse(err, member, value, "a string without NUL, or null to unset it");
 	}
 	size_t bytes = strlen(name) + (text == NULL ? 0 : strlen(text)) + 2;
 	char *pair = malloc(bytes);

@@ -1,11 +1,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands/base64.h"
 #include "commands/build.h"
 #include "commands/methods.h"
 #include "commands/output_text.h"
 #include "commands/params.h"
+#include "protocol/base64.h"
 #include "protocol/limits.h"
 
 /* WriteStdin, ResizePty and GetOutput: what goes into a build and what has come out of it. */

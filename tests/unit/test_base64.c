@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "commands/base64.h"
+#include "protocol/base64.h"
 #include "protocol/text.h"
 
 static void check(const char *text, const char *bytes)

@@ -151,7 +151,7 @@ static void searches_the_path_of_the_target(void **state)
 	assert_string_equal(run.text, "found\n");
 }
 
-static void finds_programs_by_variable_and_in_the_build_folder(void **state)
+static void finds_programs_by_variable_or_in_the_build_folder(void **state)
 {
 	struct gate_stage *stage = *state;
 	char path[PATH_MAX];
@@ -159,10 +159,13 @@ static void finds_programs_by_variable_and_in_the_build_folder(void **state)
 	assert_int_equal(setenv("PROFD_GATE", "/bin/sh", 1), 0);
 	assert_true(programs_find("profd-gate", path, sizeof(path), &err));
 	assert_string_equal(path, "/bin/sh");
+	/* One that is named is wanted: another in its place would be a surprise. */
 	assert_int_equal(setenv("PROFD_GATE", "/no/such/gate", 1), 0);
+	assert_false(programs_find("profd-gate", path, sizeof(path), &err));
+	assert_non_null(strstr(err.message, "PROFD_GATE is /no/such/gate"));
+	unsetenv("PROFD_GATE");
 	assert_true(programs_find("profd-gate", path, sizeof(path), &err));
 	assert_string_equal(path, stage->gate_path);
-	unsetenv("PROFD_GATE");
 	strcpy(path, "untouched");
 	assert_false(programs_find("profd-gate", path, 10, &err));
 	assert_string_equal(path, "untouched");
@@ -179,7 +182,7 @@ int main(void)
 		cmocka_unit_test(says_that_the_program_went_while_it_waited),
 		cmocka_unit_test(names_the_missing_loader_of_a_binary),
 		cmocka_unit_test(searches_the_path_of_the_target),
-		cmocka_unit_test(finds_programs_by_variable_and_in_the_build_folder),
+		cmocka_unit_test(finds_programs_by_variable_or_in_the_build_folder),
 	};
 	return cmocka_run_group_tests(tests, stage_set_up, stage_tear_down);
 }

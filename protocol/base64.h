@@ -1,5 +1,5 @@
-#ifndef COMMANDS_BASE64_H
-#define COMMANDS_BASE64_H
+#ifndef PROTOCOL_BASE64_H
+#define PROTOCOL_BASE64_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "commands/base64.h"
+#include "protocol/base64.h"
 
 #include <stdint.h>
 #include <string.h>
