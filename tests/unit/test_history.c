@@ -16,8 +16,9 @@ static void add(struct history *history, uint64_t seq, size_t len)
 	char *line = malloc(len);
 	assert_non_null(line);
 	memset(line, 'a', len);
+	char key[] = "b";
 	struct history_event event = {
-		.seq = seq, .name = "Event", .build_key = "b", .line = line, .len = len};
+		.seq = seq, .name = "Event", .build_key = key, .line = line, .len = len};
 	history_add(history, &event);
 	free(line);
 }
