@@ -230,6 +230,15 @@ static void follow_capture(struct record *record)
 		record->capture_id);
 }
 
+/* Of a program that never ran: also when the capture has ended with it by itself. */
+static void discard_capture(const struct record *record)
+{
+	json_decref(profctl_try(record->client, "StopCapture",
+		json_pack("{s:s, s:b}", "capture_id", record->capture_id, "discard", 1), NULL));
+	json_decref(profctl_try(record->client, "DeleteCapture",
+		json_pack("{s:s}", "capture_id", record->capture_id), NULL));
+}
+
 /* --- the command --- */
 
 static int run_program(struct record *record)
@@ -240,8 +249,7 @@ static int run_program(struct record *record)
 		return not_run(record, &err);
 	}
 	if (!gate_go(&record->gate, &err) || gate_wait(&record->gate, true, -1, &err) != GATE_RUNNING) {
-		json_decref(profctl_try(record->client, "StopCapture",
-			json_pack("{s:s, s:b}", "capture_id", record->capture_id, "discard", 1), NULL));
+		discard_capture(record);
 		return not_run(record, &err);
 	}
 	gate_close(&record->gate);

@@ -19,7 +19,9 @@ def settled(daemon, client):
     def twice():
         first = state(daemon, client)
         time.sleep(0.05)
-        return first if first == state(daemon, client) else None
+        # An analyzer is done before it has ended.
+        programs = {record["pid"] for record in first["processes"] if record["state"] != "exited"}
+        return first if first == state(daemon, client) and set(first["children"]) <= programs else None
     return wait_until(twice, 10, "a state that stays")
 
 
