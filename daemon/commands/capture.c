@@ -118,6 +118,21 @@ static void wait_capture(struct daemon *daemon, struct request *request, const j
 	}
 }
 
+/* Does the record have what is asked for? What is left out matches everything. */
+static bool is_wanted(const json_t *record, const json_t *params)
+{
+	static const char *const same[] = {"state", "label", "pinned"};
+	char wanted[LIMIT_ID_BYTES + 1], key[LIMIT_ID_BYTES + 1];
+	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
+		const json_t *value = json_object_get(params, same[i]);
+		if (value != NULL && !json_equal(value, json_object_get(record, same[i]))) {
+			return false;
+		}
+	}
+	return !processes_key(json_object_get(params, "build_id"), wanted) ||
+		   (processes_key(json_object_get(record, "build_id"), key) && strcmp(key, wanted) == 0);
+}
+
 static void list_captures(struct daemon *daemon, struct request *request, const json_t *params)
 {
 	const char *cursor = command_string(params, "cursor", NULL);
@@ -136,7 +151,13 @@ static void list_captures(struct daemon *daemon, struct request *request, const 
 	json_t *kept = NULL;
 	while ((kept = store_next(daemon->store, last)) != NULL) {
 		const char *id = json_string_value(json_object_get(kept, "capture_id"));
-		if (id == NULL || !page_add(&page, captures_record(daemon, id, NULL))) {
+		json_t *record = id != NULL ? captures_record(daemon, id, NULL) : NULL;
+		if (record == NULL) {
+			break;
+		}
+		if (!is_wanted(record, params)) {
+			json_decref(record);
+		} else if (!page_add(&page, record)) {
 			break;
 		}
 		snprintf(last, sizeof(last), "%s", id);
@@ -165,7 +186,18 @@ static const struct param wait_params[] = {
 	{.name = NULL},
 };
 
+static const char *const states[] = {
+	"armed", "sampling", "symbolizing", "writing", "finished", "failed", NULL};
+
 static const struct param list_params[] = {
+	{.name = "state", .type = PARAM_ENUM, .choices = states, .about = "Only those in this state."},
+	{.name = "build_id", .type = PARAM_ID, .about = "Only those of builds of this name."},
+	{.name = "label",
+		.type = PARAM_STRING,
+		.min = 1,
+		.max = LIMIT_LABEL_BYTES,
+		.about = "Only those with this label."},
+	{.name = "pinned", .type = PARAM_BOOLEAN, .about = "Only those that are pinned, or are not."},
 	{.name = "cursor",
 		.type = PARAM_STRING,
 		.min = 1,

@@ -167,11 +167,21 @@ static bool wait(struct key *key, struct request *request, bool build, bool capt
 	return true;
 }
 
+/* Only what subscribes its first connection subscribes a repeated one. */
+static bool can_subscribe(const struct command *command)
+{
+	const struct param *row = command->params;
+	while (row != NULL && row->name != NULL && strcmp(row->name, "subscribe") != 0) {
+		row++;
+	}
+	return row != NULL && row->name != NULL;
+}
+
 static bool repeat(
 	struct daemon *daemon, struct key *key, struct request *request, const json_t *params)
 {
 	struct error err = {0};
-	bool build = command_boolean(params, "subscribe", true);
+	bool build = can_subscribe(key->command) && command_boolean(params, "subscribe", true);
 	bool capture = command_boolean(json_object_get(params, "profile"), "subscribe", build);
 	if (key->params_hash != hash(params)) {
 		error_set(

@@ -4,6 +4,8 @@ import time
 
 from harness import FOREVER, Daemon, ProfdError, alive, capture_end, main, wait_sampled, wait_until
 
+BUSY_SHORT = ["sh", "-c", "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done"]
+
 
 def place(client, name):
     """Where the first line of that method stands among all that came."""
@@ -137,6 +139,30 @@ def test_a_capture_that_is_armed_on_a_held_program_begins_when_it_runs():
         client.call("ResumeProcess", build_id=build_id)
         name, params = capture_end(client, started["capture_id"])
         assert name == "SamplingProfileFinished" and params["reason"] == "duration", params
+
+
+def test_lists_can_be_narrowed():
+    with Daemon() as daemon:
+        client = daemon.connect()
+        made = {}
+        for build_id, label in (("7", "one"), (7, "two"), ("8", "one")):
+            launched = client.call("LaunchProcess", argv=BUSY_SHORT, stdio="null", build_id=build_id, profile={"label": label})
+            client.wait_event("SamplingProfileFinished", capture_id=launched["capture_id"])
+            made[launched["capture_id"]] = (str(build_id), label)
+        running = client.call("LaunchProcess", argv=FOREVER, stdio="null", build_id="9", profile={})["capture_id"]
+        ids = list(made)
+        client.call("UpdateCapture", capture_id=ids[1], pinned=True)
+
+        def listed(**filters):
+            return [record["capture_id"] for record in client.call("ListCaptures", **filters)["captures"]]
+        assert listed() == ids + [running]
+        assert listed(build_id=7) == listed(build_id="7") == ids[:2]
+        assert listed(label="one") == [ids[0], ids[2]] and listed(label="on") == []
+        assert listed(pinned=True) == [ids[1]] and listed(pinned=False) == [ids[0], ids[2], running]
+        assert listed(state="sampling") == [running] and listed(state="finished", label="one", build_id="8") == [ids[2]]
+        error = client.fails("ListCaptures", state="done")
+        assert error.code == "bad_params" and "finished" in error.message
+        client.call("StopCapture", capture_id=running, discard=True)
 
 
 if __name__ == "__main__":
