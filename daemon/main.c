@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -242,10 +243,35 @@ static void complain(const struct error *err)
 	}
 }
 
+static void do_nothing(uv_work_t *work)
+{
+	(void)work;
+}
+
+static void free_work(uv_work_t *work, int status)
+{
+	(void)status;
+	free(work);
+}
+
+/* The loop's worker threads are made by the first work: now, and without signals, which are for the main thread to take or to block. */
+static void start_workers(uv_loop_t *loop)
+{
+	sigset_t all, before;
+	uv_work_t *work = malloc(sizeof(*work));
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (work != NULL && uv_queue_work(loop, work, do_nothing, free_work) != 0) {
+		free(work);
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 static int run(struct program *program)
 {
 	struct daemon *daemon = &program->daemon;
 	struct error err = {0};
+	start_workers(&program->loop);
 	if (!open_daemon(program, &err)) {
 		complain(&err); /* first: whoever waits for readiness reads the log then */
 		tell_readiness(&program->options, &err);

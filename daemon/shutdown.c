@@ -1,5 +1,6 @@
 #include "shutdown.h"
 
+#include <pthread.h>
 #include <signal.h>
 
 #include "protocol/names.h"
@@ -143,6 +144,10 @@ void shutdown_init(struct shutdown *shutdown, struct daemon *daemon, uint64_t id
 
 void shutdown_finish(struct shutdown *shutdown)
 {
+	/* One that comes now would end us in the middle of putting things away: libuv gives the signals their default back. */
+	sigset_t all;
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	uv_handle_t *handles[] = {(uv_handle_t *)&shutdown->idle, (uv_handle_t *)&shutdown->look,
 		(uv_handle_t *)&shutdown->limit, (uv_handle_t *)&shutdown->interrupt,
 		(uv_handle_t *)&shutdown->terminate};

@@ -126,18 +126,54 @@ json_t *text_json(const char *bytes, size_t len)
 	return string;
 }
 
+static bool is_text(const char *bytes, size_t len)
+{
+	return memchr(bytes, '\0', len) == NULL && text_is_utf8(bytes, len);
+}
+
+/* NULL: memory is out. */
+static json_t *base64_json(const char *bytes, size_t len)
+{
+	char *encoded = text_base64(bytes, len);
+	json_t *text = encoded != NULL ? json_string(encoded) : NULL;
+	free(encoded);
+	return text;
+}
+
 bool text_set(json_t *object, const char *name, const char *bytes, size_t len)
 {
 	if (json_object_set_new(object, name, text_json(bytes, len)) != 0) {
 		return false;
 	}
-	if (memchr(bytes, '\0', len) == NULL && text_is_utf8(bytes, len)) {
+	if (is_text(bytes, len)) {
 		return true;
 	}
 	char key[64];
 	snprintf(key, sizeof(key), "%s_b64", name);
-	char *encoded = text_base64(bytes, len);
-	bool ok = encoded != NULL && json_object_set_new(object, key, json_string(encoded)) == 0;
-	free(encoded);
-	return ok;
+	return json_object_set_new(object, key, base64_json(bytes, len)) == 0;
+}
+
+bool text_list_add(struct text_list *list, const char *bytes, size_t len)
+{
+	list->texts = list->texts != NULL ? list->texts : json_array();
+	list->bytes = list->bytes != NULL ? list->bytes : json_array();
+	list->is_repaired |= !is_text(bytes, len);
+	return json_array_append_new(list->texts, text_json(bytes, len)) == 0 &&
+		   json_array_append_new(list->bytes, base64_json(bytes, len)) == 0;
+}
+
+bool text_list_set(const struct text_list *list, json_t *object, const char *name)
+{
+	char key[64];
+	snprintf(key, sizeof(key), "%s_b64", name);
+	json_t *texts = list->texts != NULL ? json_incref(list->texts) : json_array();
+	return json_object_set_new(object, name, texts) == 0 &&
+		   (!list->is_repaired || json_object_set(object, key, list->bytes) == 0);
+}
+
+void text_list_finish(struct text_list *list)
+{
+	json_decref(list->texts);
+	json_decref(list->bytes);
+	*list = (struct text_list){0};
 }

@@ -40,4 +40,15 @@ json_t *text_json(const char *bytes, size_t len);
  */
 bool text_set(json_t *object, const char *name, const char *bytes, size_t len);
 
+/* Several texts as one member: an array of them, and when one is not UTF-8 another, "<name>_b64", of all their exact bytes. Zero is an empty list. */
+struct text_list {
+	json_t *texts, *bytes; /* owned */
+	bool is_repaired;      /* one of them is not UTF-8 */
+};
+
+bool text_list_add(struct text_list *list, const char *bytes, size_t len);
+/* False: memory is out. The list stays. */
+bool text_list_set(const struct text_list *list, json_t *object, const char *name);
+void text_list_finish(struct text_list *list);
+
 #endif

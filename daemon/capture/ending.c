@@ -99,7 +99,7 @@ void ending_cancel(struct capture *capture)
 /* It was over before it could be seen that the kernel hides it. */
 static bool was_hidden(const struct record *record)
 {
-	const char *program = json_string_value(json_array_get(record->argv, 0));
+	const char *program = json_string_value(json_array_get(record->argv.texts, 0));
 	return program != NULL &&
 		   target_program_is_hidden(program, record->cwd != NULL ? record->cwd : "/");
 }

@@ -25,28 +25,26 @@ static bool add_argument(struct record *record, const char *text, size_t len, si
 		record->argv_truncated = true;
 	}
 	*used += len;
-	return json_array_append_new(record->argv, text_json(text, len)) == 0;
+	return text_list_add(&record->argv, text, len);
 }
 
 static bool take_argv(struct record *record, const struct process *process)
 {
 	size_t count, used = 0;
 	const char *const *argv = process_argv(process, &count);
-	record->argv = json_array();
 	for (size_t i = 0; i < count && !record->argv_truncated; i++) {
 		if (!add_argument(record, argv[i], strlen(argv[i]), &used)) {
 			return false;
 		}
 	}
-	return record->argv != NULL;
+	return true;
 }
 
 bool record_set_target(struct record *record, const char *arguments, size_t len, const char *cwd)
 {
 	size_t used = 0;
-	record->argv = json_array();
 	record->cwd = strdup(cwd);
-	bool ok = record->argv != NULL && record->cwd != NULL;
+	bool ok = record->cwd != NULL;
 	while (ok && len > 0 && !record->argv_truncated) {
 		size_t length = strnlen(arguments, len);
 		ok = add_argument(record, arguments, length, &used);
@@ -85,7 +83,7 @@ bool record_init(struct record *record, const struct process *process, pid_t pid
 void record_finish(struct record *record)
 {
 	json_decref(record->build_id);
-	json_decref(record->argv);
+	text_list_finish(&record->argv);
 	json_decref(record->options);
 	json_decref(record->warnings);
 	json_decref(record->summary);
@@ -305,7 +303,7 @@ static void set_time(json_t *object, const char *name, uint64_t unix_us)
 
 static void set_target(json_t *object, const struct record *record)
 {
-	set_copy(object, "argv", record->argv);
+	text_list_set(&record->argv, object, "argv");
 	if (record->argv_truncated) {
 		json_object_set_new(object, "argv_truncated", json_true());
 	}
@@ -325,7 +323,8 @@ static void set_target(json_t *object, const struct record *record)
 /* What could be long goes, the least wanted first, until the object fits one line. */
 static json_t *fit(json_t *object)
 {
-	static const char *const long_members[] = {"options", "argv", "warnings", "summary"};
+	static const char *const long_members[] = {
+		"options", "argv_b64", "argv", "warnings", "summary"};
 	for (size_t i = 0; i < sizeof(long_members) / sizeof(long_members[0]); i++) {
 		if (json_bytes(object) <= SHOWN_BYTES) {
 			break;

@@ -10,6 +10,7 @@
 #include "capture/artifacts.h"
 #include "process/process.h"
 #include "protocol/error.h"
+#include "protocol/text.h"
 #include "sampler/sampler.h"
 
 /*
@@ -22,7 +23,7 @@ struct record {
 	const char *reason;      /* NULL until it ends */
 	json_t *build_id;        /* owned; NULL for a bare pid */
 	pid_t pid;
-	json_t *argv; /* owned; NULL when not known */
+	struct text_list argv;
 	bool argv_truncated;
 	char *cwd, *label; /* owned; NULL */
 	bool is_pinned;

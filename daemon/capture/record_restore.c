@@ -103,7 +103,9 @@ bool record_restore(struct record *record, const json_t *kept)
 		record->build_id = json_copy((json_t *)build_id);
 	}
 	record->state = "symbolizing";
-	record->argv = copy_of(kept, "argv", JSON_ARRAY);
+	record->argv.texts = copy_of(kept, "argv", JSON_ARRAY);
+	record->argv.bytes = copy_of(kept, "argv_b64", JSON_ARRAY);
+	record->argv.is_repaired = record->argv.bytes != NULL;
 	record->argv_truncated = json_is_true(json_object_get(kept, "argv_truncated"));
 	record->is_pinned = json_is_true(json_object_get(kept, "pinned"));
 	record->started_unix_us = count_of(kept, "started_unix_us");
@@ -117,7 +119,7 @@ json_t *record_kept_of_facts(const json_t *facts)
 {
 	json_t *kept = json_object();
 	const char *const own[] = {"capture_id", "build_id", "label", "options", "warnings"};
-	const char *const of_target[] = {"pid", "argv", "argv_truncated", "cwd", "cwd_b64"};
+	const char *const of_target[] = {"pid", "argv", "argv_b64", "argv_truncated", "cwd", "cwd_b64"};
 	const json_t *target = json_object_get(facts, "target");
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
 		json_t *value = json_object_get(facts, own[i]);

@@ -281,24 +281,28 @@ static json_t *captures_json(const struct daemon *daemon, const struct process *
 }
 
 /* As much of argv as a record shows; the last shown argument may be a piece of itself. */
-static json_t *argv_json(const struct process *process, bool *truncated)
+static void set_argv(json_t *object, const struct process *process)
 {
 	size_t count = 0, left = LIMIT_ARGV_SHOWN_BYTES;
 	const char *const *argv = process_argv(process, &count);
-	json_t *shown = json_array();
-	*truncated = false;
-	for (size_t i = 0; i < count && !*truncated; i++) {
+	struct text_list shown = {0};
+	bool truncated = false;
+	for (size_t i = 0; i < count && !truncated; i++) {
 		size_t len = strlen(argv[i]);
 		if (len + 1 > left) {
-			*truncated = true;
+			truncated = true;
 			len = text_cut(argv[i], left == 0 ? 0 : left - 1);
 		}
-		if (len > 0 || !*truncated) {
-			json_array_append_new(shown, text_json(argv[i], len));
+		if (len > 0 || !truncated) {
+			text_list_add(&shown, argv[i], len);
 			left -= len + 1;
 		}
 	}
-	return shown;
+	text_list_set(&shown, object, "argv");
+	text_list_finish(&shown);
+	if (truncated) {
+		json_object_set_new(object, "argv_truncated", json_true());
+	}
 }
 
 void build_add_paths(json_t *object, const struct process *process)
@@ -315,19 +319,15 @@ void build_add_paths(json_t *object, const struct process *process)
 json_t *build_record(const struct daemon *daemon, const struct process *process)
 {
 	const struct process_exit *end = process_exit(process);
-	bool truncated = false;
-	json_t *argv = argv_json(process, &truncated);
-	json_t *record = json_pack("{s:O,s:I,s:o,s:s,s:o,s:o,s:I,s:o}", "build_id",
-		process_build_id(process), "pid", (json_int_t)process_pid(process), "argv", argv, "state",
+	json_t *record = json_pack("{s:O,s:I,s:s,s:o,s:o,s:I,s:o}", "build_id",
+		process_build_id(process), "pid", (json_int_t)process_pid(process), "state",
 		process_state_name(process_state(process)), "exit_code",
 		end == NULL || end->was_signalled || end->was_observed ? json_null()
 															   : json_integer(end->exit_code),
 		"signal", signal_to_json(end != NULL && end->was_signalled ? end->signal : 0),
 		"started_unix_us", (json_int_t)process_started_unix_us(process), "captures",
 		captures_json(daemon, process));
-	if (record != NULL && truncated) {
-		json_object_set_new(record, "argv_truncated", json_true());
-	}
+	set_argv(record, process);
 	if (record != NULL && process_is_adopted(process)) {
 		json_object_set_new(record, "adopted", json_true());
 	}

@@ -21,8 +21,9 @@ static const struct {
 		"truncated, permille"},
 	{EVENT_SAMPLING_PROFILE_FINISHED, "lossless",
 		"capture_id, build_id, pid, reason, samples, lost, folded_path, svg_path, metadata_path, "
-		"artifacts, summary, warnings"},
-	{EVENT_SAMPLING_PROFILE_FAILED, "lossless", "capture_id, build_id, pid, error"},
+		"artifacts, summary, warnings, label"},
+	{EVENT_SAMPLING_PROFILE_FAILED, "lossless", "capture_id, build_id, pid, error, label"},
+	{EVENT_CAPTURE_RECOVERED, "lossless", "capture_id"},
 	{EVENT_EVENTS_DROPPED, "lossless", "counts"},
 	{EVENT_DAEMON_STOPPING, "lossless", ""},
 };

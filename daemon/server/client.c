@@ -313,6 +313,39 @@ void client_fail(struct client *client, const json_t *id, const struct error *er
 	json_decref(reply);
 }
 
+/* Where the number stands in an event's text, which ends in "seq":N}} and perhaps a line end (events.c puts seq last). */
+static size_t seq_at(const char *text, size_t len, size_t *digits)
+{
+	size_t end = len - (text[len - 1] == '\n' ? 3 : 2), at = end;
+	while (at > 0 && text[at - 1] >= '0' && text[at - 1] <= '9') {
+		at--;
+	}
+	*digits = end - at;
+	return at;
+}
+
+/*
+ * A copy of the text. One that takes the place of an older one in the queue takes its number too, so that a connection's numbers
+ * rise. NULL: memory is out.
+ */
+static char *copy_event(const char *text, size_t *len, const struct queue_line *older)
+{
+	size_t digits = 0, older_digits = 0;
+	size_t at = seq_at(text, *len, &digits);
+	size_t older_at = older != NULL ? seq_at(older->text, older->len, &older_digits) : 0;
+	const char *number = older != NULL ? older->text + older_at : text + at;
+	size_t number_len = older != NULL ? older_digits : digits;
+	size_t rest = *len - at - digits;
+	char *copy = malloc(at + number_len + rest);
+	if (copy != NULL) {
+		memcpy(copy, text, at);
+		memcpy(copy + at, number, number_len);
+		memcpy(copy + at + number_len, text + at + digits, rest);
+		*len = at + number_len + rest;
+	}
+	return copy;
+}
+
 void client_send_event(struct client *client, uint64_t seq, enum events_class class,
 	const char *name, const char *key, const char *text, size_t len)
 {
@@ -320,12 +353,12 @@ void client_send_event(struct client *client, uint64_t seq, enum events_class cl
 		return;
 	}
 	client->last_seq = seq;
-	char *copy = malloc(len);
+	bool has_slot = class == EVENTS_LATEST;
+	char *copy = copy_event(text, &len, has_slot ? queue_slot(&client->queue, key) : NULL);
 	if (copy == NULL) {
 		disconnect(client, "memory is out");
 		return;
 	}
-	memcpy(copy, text, len);
 	put(client, class, name, key, copy, len);
 	pump(client);
 }

@@ -196,7 +196,7 @@ static bool imply(
 		finish(&subscription);
 		return false;
 	}
-	client_count_subscriptions(client, 1);
+	client_count_subscriptions(client, capture_id != NULL);
 	return true;
 }
 
@@ -215,8 +215,9 @@ static void remove_where(struct events *events,
 	for (size_t i = 0; i < events->subscriptions.len; i++) {
 		struct subscription subscription = events->subscriptions.items[i];
 		if (must_go(&subscription, what)) {
+			bool keeps_open = subscription.id == 0 && subscription.capture_id != NULL;
 			finish(&subscription);
-			if (subscription.id == 0) {
+			if (keeps_open) {
 				client_count_subscriptions(subscription.client, -1);
 			}
 		} else {

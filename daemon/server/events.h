@@ -31,7 +31,7 @@ void events_publish(struct events *events, const char *name, enum events_class c
 	const struct events_subject *subject, json_t *params);
 
 /* The client hears of the subject from now on, until it goes or events_forget. Repeated: true. False: memory is out. A subject with both
- * members matches either. A half-closed client stays open while it has subscriptions. */
+ * members matches either. A half-closed client stays open while it has subscriptions to captures. */
 bool events_subscribe(
 	struct events *events, struct client *client, const struct events_subject *subject);
 

@@ -43,6 +43,11 @@ static struct queue_line *find_slot(const struct queue *queue, const char *key)
 	return NULL;
 }
 
+const struct queue_line *queue_slot(const struct queue *queue, const char *key)
+{
+	return find_slot(queue, key);
+}
+
 static void overwrite(struct queue *queue, struct queue_line *line, char *text, size_t len)
 {
 	queue->event_bytes = queue->event_bytes - line->len + len;

@@ -46,6 +46,9 @@ void queue_finish(struct queue *queue);
 enum queue_result queue_put(struct queue *queue, enum events_class class, const char *name,
 	const char *key, char *text, size_t len);
 
+/* The line that waits in this slot, borrowed; NULL: none. */
+const struct queue_line *queue_slot(const struct queue *queue, const char *key);
+
 /* The oldest line, no longer in the queue; NULL when it is empty. Owned. */
 struct queue_line *queue_take(struct queue *queue);
 void queue_line_destroy(struct queue_line *line);

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 from contract import SENTENCE, Raw
-from harness import Daemon, alive, main, program, skip, wait_until
+from harness import Daemon, alive, main, program, wait_until
 from nobody import NOBODY, as_nobody
 
 PING = {"id": 1, "method": "Ping"}
@@ -66,8 +66,8 @@ def test_the_socket_is_a_private_stream():
         assert stat.S_ISSOCK(mode) and stat.S_IMODE(mode) == 0o600
 
 
-@SENTENCE("Path: `--socket`, else `$PROFD_SOCKET`, else `$XDG_RUNTIME_DIR/profd/profd.sock` (when `$XDG_RUNTIME_DIR` itself "
-          "exists, is ours and 0700; the folder `profd` in it is made), else `/tmp/profd-<uid>/profd.sock`")
+@SENTENCE("Path: `--socket`, else `$PROFD_SOCKET`, else `$XDG_RUNTIME_DIR/profd/profd.sock` (when `$XDG_RUNTIME_DIR` itself exists, is "
+          "ours and 0700; the folder `profd` in it is made), else `/tmp/profd-<uid>/profd.sock`")
 def test_the_path_is_found_in_order():
     as_nobody()
     user = 400000 + os.getpid() % 100000
@@ -204,8 +204,8 @@ def test_a_passed_socket_is_served_and_stays():
         assert process.wait(20) == 0 and os.stat(root + "/s").st_ino == inode
 
 
-@SENTENCE("Messages are JSON-RPC 2.0 objects, **one per line** (`\\n`), UTF-8 in, pure ASCII out.",
-          "The daemon sends nothing before the first byte of a client.")
+@SENTENCE("Messages are JSON-RPC 2.0 objects, **one per line** (`\\n`), UTF-8 in, pure ASCII out.", "The daemon sends nothing before the "
+          "first byte of a client.")
 def test_lines_are_the_messages():
     with Daemon() as daemon, Raw(daemon.socket_path) as raw:
         assert raw.silent(0.3)
@@ -258,9 +258,9 @@ def unframed(raw):
 
 
 @SENTENCE("A connection whose first bytes are `Content-Length:` uses header framing (the Language Server Protocol's base protocol) in "
-          "both directions instead, so `vscode-jsonrpc`, Emacs's `jsonrpc.el` and other LSP transports work unchanged.",
-          "With header framing, headers that do not say where the next message begins are -32600 and close the connection; a text over "
-          "the limit is skipped like a line.")
+          "both directions instead, so `vscode-jsonrpc`, Emacs's `jsonrpc.el` and other LSP transports work unchanged.", "With header "
+          "framing, headers that do not say where the next message begins are -32600 and close the connection; a text over the limit is "
+          "skipped like a line.")
 def test_headers_frame_messages():
     with Daemon() as daemon:
         with Raw(daemon.socket_path) as raw:
@@ -286,7 +286,7 @@ def test_headers_frame_messages():
             assert unframed(raw)["result"]
 
 
-@SENTENCE("Unknown `$/\u2026` notifications are ignored.", "A request without `id` is a notification: executed, never answered.")
+@SENTENCE("Unknown `$/…` notifications are ignored.", "A request without `id` is a notification: executed, never answered.")
 def test_notifications_are_executed_and_never_answered():
     with Daemon() as daemon, Raw(daemon.socket_path) as raw:
         raw.send({"method": "$/setTrace", "params": {"value": "off"}}, {"method": "$/cancelRequest", "params": {"id": 4}},
@@ -296,7 +296,7 @@ def test_notifications_are_executed_and_never_answered():
         assert raw.silent() and raw.ask(PING)["id"] == 1
 
 
-@SENTENCE("`\"jsonrpc\":\"2.0\"` is always sent and may be left out by a client.", "`id` is a string or an integer;")
+@SENTENCE('`"jsonrpc":"2.0"` is always sent and may be left out by a client.', "`id` is a string or an integer;")
 def test_the_version_and_the_id():
     with Daemon() as daemon, Raw(daemon.socket_path) as raw:
         for number in (0, -5, 2 ** 53, "", "a\u00fc", "7", 7):
@@ -348,8 +348,7 @@ def test_params_in_every_shape():
 
 
 @SENTENCE("Batches are refused (-32600).", "A line that is not JSON, or whose top is not an object or array, is -32700; nesting beyond "
-          "the depth limit -32700 too.", "After any bad line the connection goes on with the next.",
-          "depth 32;")
+          "the depth limit -32700 too.", "After any bad line the connection goes on with the next.", "depth 32;")
 def test_bad_lines_are_told_and_the_next_is_heard():
     def nested(depth):
         return b'{"id":1,"method":"Ping","params":{"x":%s1%s}}\n' % (b"[" * (depth - 2), b"]" * (depth - 2))

@@ -329,7 +329,7 @@ def alive(pid):
     try:
         with open("/proc/%d/stat" % pid) as file:
             return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 

@@ -59,7 +59,7 @@ static void a_half_closed_client_may_be_subscribed_right_after_its_last_reply(vo
 {
 	struct fixture *fixture = *state;
 	struct peer_end *end = dial(fixture);
-	struct events_subject subject = {.build_key = "b"};
+	struct events_subject subject = {.capture_id = "c"};
 	say(fixture, end, "{\"id\":1,\"method\":\"Later\"}");
 	shutdown(end->fd, SHUT_WR);
 	assert_silent(fixture, end);
@@ -68,8 +68,20 @@ static void a_half_closed_client_may_be_subscribed_right_after_its_last_reply(vo
 	assert_true(events_subscribe(server_events(fixture->server), client, &subject));
 	assert_hears(fixture, end, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}");
 	assert_silent(fixture, end);
-	publish(fixture, "Seen", EVENTS_LOSSLESS, "b", NULL, NULL);
+	publish(fixture, "Seen", EVENTS_LOSSLESS, NULL, "c", NULL);
 	assert_hears(fixture, end, "{\"jsonrpc\":\"2.0\",\"method\":\"Seen\",\"params\":{\"seq\":1}}");
+	hang_up(end);
+}
+
+/* Its captures keep it, not the programs that it launched. */
+static void a_half_closed_client_does_not_stay_for_a_build(void **state)
+{
+	struct fixture *fixture = *state;
+	struct peer_end *end = dial(fixture);
+	say(fixture, end, "{\"id\":1,\"method\":\"Watch\",\"params\":{\"build\":\"b\"}}");
+	shutdown(end->fd, SHUT_WR);
+	assert_hears(fixture, end, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}");
+	assert_ends(fixture, end);
 	hang_up(end);
 }
 
@@ -410,6 +422,7 @@ int main(void)
 		DIALOGUE(a_half_closed_client_gets_the_replies_it_waits_for),
 		DIALOGUE(a_half_closed_client_gets_its_events_to_the_end),
 		DIALOGUE(a_half_closed_client_may_be_subscribed_right_after_its_last_reply),
+		DIALOGUE(a_half_closed_client_does_not_stay_for_a_build),
 		DIALOGUE(a_half_closed_client_without_business_is_closed),
 		DIALOGUE(a_last_line_without_line_end_is_told),
 		DIALOGUE(a_half_closed_client_that_vanishes_is_noticed_at_once),
