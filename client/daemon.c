@@ -75,9 +75,23 @@ static int run_status(struct profctl *profctl, int argc, char **argv)
 
 /* --- daemon start --- */
 
+/* It was there already, and does not stay as it was asked for. */
+static void warn_of_idle_exit(struct profclient *client, bool started)
+{
+	struct error err = {0};
+	json_t *status = started ? NULL : profctl_try(client, "GetStatus", NULL, &err);
+	json_int_t idle_ms = reply_integer(status, "idle_exit_ms");
+	if (idle_ms > 0) {
+		printf("it ends by itself after %" JSON_INTEGER_FORMAT
+			   " idle seconds: for one that stays, profctl daemon stop, then start\n",
+			idle_ms / 1000);
+	}
+	json_decref(status);
+}
+
 /* A log that only a start by a client writes; elsewhere standard error is where the daemon was started from. */
 static void print_place(
-	const struct profctl *profctl, const struct profclient *client, const char *path, bool started)
+	const struct profctl *profctl, struct profclient *client, const char *path, bool started)
 {
 	char log[SOCKET_PATH_BYTES + 8];
 	struct stat info;
@@ -99,6 +113,7 @@ static void print_place(
 	if (has_log) {
 		printf("log %s\n", log);
 	}
+	warn_of_idle_exit(client, started);
 }
 
 static int start(struct profctl *profctl)

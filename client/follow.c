@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "client/reply.h"
@@ -23,8 +24,21 @@ void follow_init(struct follow *follow, const struct profctl *profctl, struct pr
 	};
 }
 
+static void tell_all_lost(struct follow_stream *stream)
+{
+	if (stream->lost > 0) {
+		fprintf(stderr,
+			"profctl: %" JSON_INTEGER_FORMAT
+			" bytes of %s are lost: they were not read before profd had to drop them\n",
+			stream->lost, stream->name);
+	}
+	stream->lost = 0;
+}
+
 void follow_finish(struct follow *follow)
 {
+	tell_all_lost(&follow->streams[0]);
+	tell_all_lost(&follow->streams[1]);
 	json_decref(follow->exited);
 	follow->exited = NULL;
 }
@@ -44,12 +58,15 @@ static bool write_all(int fd, const char *bytes, size_t len, struct error *err)
 	return true;
 }
 
-static void tell_lost(const struct follow_stream *stream, json_int_t bytes)
+/* One line a second at most: a program that writes faster than we read leaves a hole in every reply. */
+static void tell_lost(struct follow_stream *stream, json_int_t bytes)
 {
-	fprintf(stderr,
-		"profctl: %" JSON_INTEGER_FORMAT
-		" bytes of %s are lost: they were not read before profd had to drop them\n",
-		bytes, stream->name);
+	time_t now = time(NULL);
+	stream->lost += bytes;
+	if (stream->told_s != now) {
+		stream->told_s = now;
+		tell_all_lost(stream);
+	}
 }
 
 /* Writes a piece that begins at offset, as far as it is new; with --json the piece itself. */

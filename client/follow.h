@@ -2,6 +2,7 @@
 #define CLIENT_FOLLOW_H
 
 #include <stdbool.h>
+#include <time.h>
 
 #include "client/profctl.h"
 
@@ -13,6 +14,8 @@ struct follow_stream {
 	const char *name;  /* "stdout" or "stderr" */
 	int fd;            /* ours; -1: not wanted */
 	json_int_t offset; /* the next byte's */
+	json_int_t lost;   /* bytes, not told yet */
+	time_t told_s;     /* when some were */
 };
 
 struct follow {

@@ -286,6 +286,15 @@ static int follow_program(
 	return status;
 }
 
+/* As record's, which is a shell's. */
+static int exit_of_failure(const struct error *err)
+{
+	if (err->code != ERROR_LAUNCH_FAILED) {
+		return GATE_EXIT_NO_GO;
+	}
+	return strcmp(err->detail, "not_found") == 0 ? GATE_EXIT_NOT_FOUND : GATE_EXIT_CANNOT_RUN;
+}
+
 static int run_launch(struct profctl *profctl, int argc, char **argv)
 {
 	struct launch launch = {.profctl = profctl, .stdio = "pipe"};
@@ -294,14 +303,18 @@ static int run_launch(struct profctl *profctl, int argc, char **argv)
 		status = EXIT_SUCCESS;
 		struct profclient *client = profctl_connect(profctl, true, &status);
 		json_object_set_new(launch.params, "subscribe", json_boolean(launch.follows));
-		json_t *reply = client == NULL ? NULL
-									   : profctl_call(profctl, client, "LaunchProcess",
-											 json_incref(launch.params), &status);
+		struct error err = {0};
+		json_t *reply =
+			client == NULL ? NULL
+						   : profctl_try(client, "LaunchProcess", json_incref(launch.params), &err);
+		if (client != NULL && reply == NULL) {
+			status = profctl_fail(profctl, &err);
+		}
 		if (reply != NULL) {
 			print_launched(&launch, reply);
 			status = launch.follows ? follow_program(&launch, client, reply) : EXIT_SUCCESS;
 		} else if (launch.follows) {
-			status = GATE_EXIT_NO_GO;
+			status = exit_of_failure(&err);
 		}
 		json_decref(reply);
 		profclient_close(client);

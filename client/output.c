@@ -22,9 +22,7 @@ static bool show(struct follow *follow, const json_t *record, bool follows, stru
 		return follow_read(follow, err);
 	}
 	json_t *subscribed = profctl_try(follow->client, "Subscribe",
-		json_pack("{s:O, s:[s,s]}", "build_id", follow->build_id, "events", "ProcessOutput",
-			"ProcessExited"),
-		err);
+		json_pack("{s:O, s:[s]}", "build_id", follow->build_id, "events", "ProcessExited"), err);
 	if (subscribed == NULL || !follow_read(follow, err)) {
 		json_decref(subscribed);
 		return false;
@@ -60,7 +58,8 @@ static int run_output(struct profctl *profctl, int argc, char **argv)
 		follow.streams[is_stderr ? 0 : 1].fd = -1;
 		follow.streams[1].fd =
 			is_stderr ? 1 : -1; /* what was asked for goes to our standard output */
-		follow.polls = json_object_get(record, "stdout_path") != NULL;
+		/* Events of a program that writes faster than we do would only pile up: what is kept is asked for. */
+		follow.polls = true;
 		if (!show(&follow, record, follows, &err)) {
 			status = profctl_fail(profctl, &err);
 		}

@@ -11,6 +11,7 @@
 #include "protocol/limits.h"
 #include "protocol/names.h"
 #include "protocol/programs.h"
+#include "protocol/text.h"
 
 #define PATH_BYTES     4096
 #define WAIT_STEP_MS   250
@@ -30,6 +31,16 @@ static char *absolute(const char *path)
 	return full;
 }
 
+/* What the protocol cannot carry must not be left out silently. */
+static bool is_told(const char *what, const char *text)
+{
+	if (!text_is_utf8(text, strlen(text))) {
+		fprintf(stderr, "profctl: the %s is not UTF-8, which the protocol needs\n", what);
+		return false;
+	}
+	return true;
+}
+
 static bool take_option(struct record *record, int option, const char *value)
 {
 	switch (option) {
@@ -40,13 +51,13 @@ static bool take_option(struct record *record, int option, const char *value)
 	case 'o':
 		free(record->output_dir);
 		record->output_dir = absolute(value);
-		return record->output_dir != NULL;
+		return record->output_dir != NULL && is_told("output folder", record->output_dir);
 	case 'k':
 		record->kernel = true;
 		return true;
 	case 'l':
 		record->label = value;
-		return true;
+		return is_told("label", value);
 	case 'q':
 		record->quiet = true;
 		return true;
@@ -230,13 +241,11 @@ static void follow_capture(struct record *record)
 		record->capture_id);
 }
 
-/* Of a program that never ran: also when the capture has ended with it by itself. */
+/* Of a program that never ran, also when the capture has ended with it by itself. */
 static void discard_capture(const struct record *record)
 {
 	json_decref(profctl_try(record->client, "StopCapture",
 		json_pack("{s:s, s:b}", "capture_id", record->capture_id, "discard", 1), NULL));
-	json_decref(profctl_try(record->client, "DeleteCapture",
-		json_pack("{s:s}", "capture_id", record->capture_id), NULL));
 }
 
 /* --- the command --- */

@@ -27,7 +27,9 @@
 #include "protocol/socket_path.h"
 #include "server/activation.h"
 
-#define EXIT_USAGE 2
+#define EXIT_USAGE        2
+#define DATA_LOCK_STEP_MS 20
+#define DATA_LOCK_WAIT_MS 1000
 
 /* profd: builds struct daemon, runs the loop, takes everything apart. */
 struct program {
@@ -118,7 +120,13 @@ static bool lock_data_dir(struct program *program, struct error *err)
 	if (program->data_fd < 0) {
 		return false;
 	}
-	if (flock(program->data_fd, LOCK_EX | LOCK_NB) != 0) {
+	/* As the socket's lock, it can be held for a moment by what a killed daemon was starting. */
+	int waited_ms = 0;
+	while (flock(program->data_fd, LOCK_EX | LOCK_NB) != 0 && waited_ms < DATA_LOCK_WAIT_MS) {
+		uv_sleep(DATA_LOCK_STEP_MS);
+		waited_ms += DATA_LOCK_STEP_MS;
+	}
+	if (waited_ms >= DATA_LOCK_WAIT_MS) {
 		error_set(
 			err, ERROR_LIMIT_EXCEEDED, "another profd works in %s", program->options.data_dir);
 		return error_hint(err, "use that one, stop it, or choose another folder with --data-dir");
@@ -169,6 +177,7 @@ static bool open_daemon(struct program *program, struct error *err)
 	daemon->log = (struct log){.level = program->options.log_level, .fd = STDERR_FILENO};
 	daemon->started_ns = clock_monotonic_ns();
 	daemon->data_dir = program->options.data_dir;
+	daemon->idle_exit_ms = program->options.idle_exit_ms;
 	daemon->gate_path = program->gate_path;
 	daemon->analyzer_path = program->analyzer_path;
 	daemon->begin_shutdown = begin_shutdown;
@@ -318,10 +327,12 @@ int main(int argc, char **argv)
 	}
 	if (parsed == OPTIONS_BAD) {
 		complain(&err);
+		tell_readiness(&program.options, &err);
 		return EXIT_USAGE;
 	}
 	if (!activation_take(&program.activated_fd, &err)) {
 		complain(&err);
+		tell_readiness(&program.options, &err);
 		return EXIT_FAILURE;
 	}
 	/* Whoever started us may ignore or block signals: with SIGCHLD ignored no exit status would be known. */

@@ -6,9 +6,12 @@
 /* The six bits of a character, or -1. */
 static int value_of(char character)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *found = character != '\0' ? strchr(digits, character) : NULL;
-	return found != NULL ? (int)(found - digits) : -1;
+	return character >= 'A' && character <= 'Z'   ? character - 'A'
+		   : character >= 'a' && character <= 'z' ? character - 'a' + 26
+		   : character >= '0' && character <= '9' ? character - '0' + 52
+		   : character == '+'                     ? 62
+		   : character == '/'                     ? 63
+												  : -1;
 }
 
 /* How many characters of the last four are padding. */

@@ -156,12 +156,21 @@ static void fail_without_samples(struct capture *capture)
 	ending_fail(capture, &err);
 }
 
+/* Somebody may have moved the folder while we worked in it, by its descriptor. */
+static bool is_at_its_path(const struct store_folder *folder)
+{
+	struct stat named, own;
+	return fstat(folder->fd, &own) == 0 && lstat(folder->path, &named) == 0 &&
+		   named.st_dev == own.st_dev && named.st_ino == own.st_ino;
+}
+
 /* Worker: gives complete files their final names. The journal is synced last: nobody waits for it at the names. */
 static void commit(uv_work_t *work)
 {
 	struct capture *capture = work->data;
 	capture->commit_ok = artifacts_commit(&capture->artifacts, &capture->commit_error) &&
 						 files_sync(capture->journal_fd, &capture->commit_error);
+	capture->was_moved = !is_at_its_path(&capture->folder);
 }
 
 static void committed(uv_work_t *work, int status)
@@ -173,6 +182,11 @@ static void committed(uv_work_t *work, int status)
 	} else if (!capture->commit_ok) {
 		ending_fail(capture, &capture->commit_error);
 	} else {
+		if (capture->was_moved) {
+			record_warn(&capture->record, "folder_moved",
+				"the capture's folder was moved or replaced while it was written",
+				"its files are in the folder that was moved, not at the paths that are told");
+		}
 		end(capture, "finished");
 	}
 }

@@ -78,6 +78,7 @@ struct capture {
 	int journal_fd, kernel_symbols_fd; /* owned; -1 */
 	bool symbols;                      /* the analyzer may look into images */
 	json_t *facts;                     /* owned; NULL */
+	bool was_moved;                    /* its folder is not where it was made any more */
 	bool commit_ok;
 	struct error commit_error;
 	struct capture_wait *waits;

@@ -2,12 +2,14 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "commands/build.h"
 #include "commands/methods.h"
+#include "commands/params.h"
 #include "protocol/limits.h"
 #include "protocol/names.h"
 #include "target/target.h"
@@ -195,6 +197,11 @@ static struct process *adopt(
 	struct daemon *daemon, const json_t *params, struct build *build, struct error *err)
 {
 	pid_t pid = (pid_t)command_integer(params, "pid", 0);
+	if (pid == getpid()) {
+		params_refuse(
+			err, "pid", json_object_get(params, "pid"), "another process than profd itself");
+		return NULL;
+	}
 	struct adoption *adoption = create(daemon);
 	if (adoption == NULL) {
 		error_set(err, ERROR_LIMIT_EXCEEDED, "out of memory");

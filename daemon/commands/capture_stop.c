@@ -65,7 +65,8 @@ static void answer(struct stop *stop)
 static void mark_discarded(json_t *record)
 {
 	struct error err = {0};
-	error_set(&err, ERROR_CANCELLED, "the capture was discarded");
+	error_set(&err, ERROR_CANCELLED, "the capture %s was discarded",
+		json_string_value(json_object_get(record, "capture_id")));
 	json_object_set_new(record, "state", json_string("failed"));
 	json_object_set_new(record, "error", error_to_json(&err));
 }
@@ -150,10 +151,59 @@ static void stop_all(struct daemon *daemon, struct request *request, bool discar
 	begin(stop, discard);
 }
 
+/* One that had ended already: it is deleted, which a client that goes meanwhile does not change. */
+struct discarding {
+	struct request *request; /* NULL: nobody waits any more */
+	json_t *record;          /* owned */
+};
+
+static void discarded(void *context, const char *left, const struct error *err)
+{
+	(void)left;
+	struct discarding *discarding = context;
+	if (discarding->request != NULL && err != NULL) {
+		request_fail(discarding->request, err);
+	} else if (discarding->request != NULL) {
+		mark_discarded(discarding->record);
+		request_reply(discarding->request, json_incref(discarding->record));
+	}
+	json_decref(discarding->record);
+	free(discarding);
+}
+
+static void on_discard_gone(struct request *request, void *context)
+{
+	((struct discarding *)context)->request = NULL;
+	request_drop(request);
+}
+
+static void discard_ended(struct daemon *daemon, struct request *request, const json_t *record)
+{
+	struct error err = {0};
+	struct discarding *discarding = calloc(1, sizeof(*discarding));
+	if (discarding == NULL) {
+		fail(request, ERROR_LIMIT_EXCEEDED, "out of memory");
+		return;
+	}
+	*discarding = (struct discarding){request, json_copy((json_t *)record)};
+	const char *id = json_string_value(json_object_get(record, "capture_id"));
+	if (!captures_delete(daemon->captures, id, discarded, discarding, &err)) {
+		json_decref(discarding->record);
+		free(discarding);
+		request_fail(request, &err);
+		return;
+	}
+	request_on_gone(request, on_discard_gone, discarding);
+}
+
 static void stop_one(struct daemon *daemon, struct request *request, const char *id, bool discard)
 {
 	struct capture *capture = captures_find(daemon->captures, id);
 	json_t *record = capture == NULL ? store_get(daemon->store, id) : NULL;
+	if (record != NULL && discard) {
+		discard_ended(daemon, request, record);
+		return;
+	}
 	if (record != NULL) {
 		request_reply(request, json_incref(record));
 		return;

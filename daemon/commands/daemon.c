@@ -90,13 +90,14 @@ static void get_status(struct daemon *daemon, struct request *request, const jso
 	rss_read(&rss);
 	uint64_t uptime_ms = (clock_monotonic_ns() - daemon->started_ns) / 1000000;
 	request_reply(request,
-		json_pack("{s:s,s:I,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I}", "version", PROFD_VERSION, "pid",
+		json_pack("{s:s,s:I,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "version", PROFD_VERSION, "pid",
 			(json_int_t)getpid(), "instance_id", daemon->instance_id, "state",
 			states[daemon->shutdown], "uptime_ms", (json_int_t)uptime_ms, "clients",
 			(json_int_t)server_clients(daemon->server), "builds",
 			(json_int_t)processes_alive(daemon->processes), "captures",
 			(json_int_t)captures_running(daemon->captures), "rss_bytes",
-			(json_int_t)rss.resident_bytes, "rss_anon_bytes", (json_int_t)rss.anonymous_bytes));
+			(json_int_t)rss.resident_bytes, "rss_anon_bytes", (json_int_t)rss.anonymous_bytes,
+			"idle_exit_ms", (json_int_t)daemon->idle_exit_ms));
 }
 
 static void shut_down(struct daemon *daemon, struct request *request, const json_t *params)
@@ -161,7 +162,7 @@ const struct command get_status_command = {
 	.run = get_status,
 	.about = "How the daemon is.",
 	.result = "version, pid, instance_id, state (running, draining, stopping), uptime_ms, clients, "
-			  "builds, captures, rss_bytes, rss_anon_bytes",
+			  "builds, captures, rss_bytes, rss_anon_bytes, idle_exit_ms (0: it stays)",
 	.runs_while_stopping = true,
 };
 

@@ -23,8 +23,9 @@ struct key;
 struct daemon {
 	uv_loop_t *loop;
 	struct log log;
-	char instance_id[33]; /* 128 random bits in hex: another daemon, another id */
-	uint64_t started_ns;  /* CLOCK_MONOTONIC */
+	char instance_id[33];  /* 128 random bits in hex: another daemon, another id */
+	uint64_t started_ns;   /* CLOCK_MONOTONIC */
+	uint64_t idle_exit_ms; /* 0: it stays */
 	const char *data_dir, *gate_path, *analyzer_path; /* absolute; main.c's */
 	struct server *server;
 	struct events *events; /* the server's */

@@ -202,7 +202,10 @@ static void check_kernel_symbols(struct checks *checks)
 	if (is_readable) {
 		check_say(check, CHECK_OK, NULL, "kernel functions have names");
 	} else {
-		check_say(check, CHECK_WARN, "sudo sysctl kernel.kptr_restrict=0",
+		/* kallsyms_show_value of the kernel: at 0 they are for those who may sample the kernel. */
+		check_say(check, CHECK_WARN,
+			restrict_level > 0 ? "sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1"
+							   : "sudo sysctl kernel.perf_event_paranoid=1",
 			"kernel frames stay addresses: their names are kept from this user");
 	}
 }

@@ -2,15 +2,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BACKLOG         128
+#define LOCK_STEP_MS    20
+#define LOCK_WAIT_MS    2000
 #define LOCK_PATH_BYTES (SOCKET_PATH_BYTES + sizeof(".lock"))
 
 void endpoint_init(struct endpoint *endpoint)
@@ -71,6 +76,34 @@ static void write_pid(int lock_fd)
 }
 
 /* The lock is never unlinked: two daemons could hold locks on two files of one name. */
+static pid_t holder(int lock_fd)
+{
+	char text[32] = "";
+	ssize_t len = pread(lock_fd, text, sizeof(text) - 1, 0);
+	return len > 0 ? (pid_t)strtol(text, NULL, 10) : 0;
+}
+
+/*
+ * A daemon that was killed while it started a program leaves a child that has everything of it for the moment until its exec: the lock
+ * too. False: errno.
+ */
+static bool lock_patiently(int fd)
+{
+	for (int waited_ms = 0;; waited_ms += LOCK_STEP_MS) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+			return true;
+		}
+		int why = errno;
+		pid_t pid = holder(fd);
+		bool is_dead = why == EWOULDBLOCK && pid > 0 && kill(pid, 0) != 0 && errno == ESRCH;
+		if (!is_dead || waited_ms >= LOCK_WAIT_MS) {
+			errno = why;
+			return false;
+		}
+		nanosleep(&(struct timespec){.tv_nsec = LOCK_STEP_MS * 1000000L}, NULL);
+	}
+}
+
 static bool take_lock(struct endpoint *endpoint, struct error *err)
 {
 	char path[LOCK_PATH_BYTES];
@@ -79,7 +112,7 @@ static bool take_lock(struct endpoint *endpoint, struct error *err)
 	if (fd < 0) {
 		return error_errno(err, "open the lock %s", path);
 	}
-	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+	if (!lock_patiently(fd)) {
 		bool is_held = errno == EWOULDBLOCK;
 		error_errno(err, "lock %s", path);
 		if (is_held) {

@@ -191,7 +191,7 @@ def test_events_and_the_clients_end():
 
 
 @SENTENCE("`StopCapture` | capture_id or all: true; discard? | final record; keeps what was gathered; idempotent. With `discard` "
-          "everything of it is deleted: its terminal event is `…Failed` with `cancelled`, afterwards it is `capture_not_found`")
+          "everything of it is deleted: its terminal event is `…Failed` with `cancelled`, afterwards it is `capture_not_found`; one that has ended is deleted")
 def test_stops():
     with Daemon() as daemon:
         client = daemon.connect()
@@ -206,6 +206,10 @@ def test_stops():
         name, params = capture_end(client, ids[1])
         assert name == "SamplingProfileFailed" and params["error"]["data"]["code"] == "cancelled", params
         assert not os.path.exists(folder(daemon, ids[1])) and client.fails("GetCapture", capture_id=ids[1]).code == "capture_not_found"
+        # Its end may come just before the wish.
+        discarded = client.call("StopCapture", capture_id=ids[0], discard=True)
+        assert discarded["state"] == "failed" and discarded["error"]["data"]["code"] == "cancelled", discarded
+        assert not os.path.exists(folder(daemon, ids[0])) and client.fails("GetCapture", capture_id=ids[0]).code == "capture_not_found"
         for wrong in ({}, {"capture_id": ids[2], "all": True}):
             assert client.fails("StopCapture", **wrong).number == -32602, wrong
         records = client.call("StopCapture", all=True)["captures"]

@@ -215,5 +215,21 @@ def test_idleness_waits_for_what_is_left():
         ended(daemon, 5)
 
 
+@SENTENCE("`DaemonStopping` is the last event, when captures and programs have ended; `GetStatus` tells `state` before.")
+def test_the_last_event_comes_last():
+    with Daemon() as daemon:
+        client, other = daemon.connect(), daemon.connect()
+        made = started(client, POLITE + ["/dev/null"], profile={})
+        launch(client, DEAF)
+        wait_sampled(client, made["capture_id"])
+        client.call("Shutdown")
+        assert other.call("GetStatus")["state"] == "stopping"
+        ended(daemon)
+        client.drain(1)
+        names = [message["method"] for message in client.lines if "id" not in message]
+        assert names.count("DaemonStopping") == 1 and names[-1] == "DaemonStopping", names
+        assert names.count("ProcessExited") == 2 and "SamplingProfileFinished" in names, names
+
+
 if __name__ == "__main__":
     main(globals(), together=True)

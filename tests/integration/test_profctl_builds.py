@@ -38,7 +38,8 @@ def test_follow_exits_as_the_program_did():
     with home() as (root, env):
         for argv, status in ((["sh", "-c", "kill -TERM $$"], 128 + 15), (["sh", "-c", "kill -USR2 $$"], 128 + 12),
                              (["sh", "-c", "kill -IO $$"], 128 + 29), (["sh", "-c", "kill -35 $$"], 128 + 35),
-                             (["sh", "-c", "exit 255"], 255), (["true"], 0), (["no-such-program-anywhere"], 125)):
+                             (["sh", "-c", "exit 255"], 255), (["true"], 0), (["no-such-program-anywhere"], 127),
+                             (["/"], 126)):
             done = profctl(env, "launch", "-f", *argv)
             assert done.returncode == status, (argv, done)
 
