@@ -234,7 +234,7 @@ def test_files_go_when_their_build_is_forgotten():
 def test_a_signal_reaches_the_process_alone():
     with Daemon() as daemon:
         client = daemon.connect()
-        script = "trap 'echo first' USR1; sh -c 'trap \"echo second\" USR1; echo up; while :; do sleep 0.02; done' & while :; do sleep 0.02; done"
+        script = "trap 'echo first' USR1; sh -c 'trap \"echo second\" USR1; echo up; while kill -0 $PPID; do sleep 0.02; done' & while :; do sleep 0.02; done"
         build = start(client, script)["build_id"]
         for spelling in ("USR1", "SIGUSR1", 10):
             assert client.call("SignalProcess", build_id=build, signal=spelling) == {}

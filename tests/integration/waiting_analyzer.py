@@ -10,7 +10,7 @@ from harness import program, wait_until, write
 def waiting_analyzer():
     """An analyzer that waits for the file "go": what is done before it is done before any artifact is written."""
     with tempfile.TemporaryDirectory() as folder:
-        path = write(folder, "analyzer", "#!/bin/sh\nwhile [ ! -e %s/go ]; do sleep 0.02; done\nexec %s \"$@\"\n" %
+        path = write(folder, "analyzer", "#!/bin/sh\nwhile [ ! -e %s/go ]; do sleep 0.02; kill -0 $PPID || exit 1; done\nexec %s \"$@\"\n" %
                      (folder, program("profd-analyzer")), 0o755)
         yield path, os.path.join(folder, "go")
 
