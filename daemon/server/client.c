@@ -10,6 +10,7 @@
 #include "protocol/limits.h"
 #include "protocol/message.h"
 #include "protocol/peer.h"
+#include "server/line.h"
 #include "server/queue.h"
 
 #define READ_BYTES  ((size_t)16 * 1024)
@@ -215,27 +216,6 @@ static void write_line(struct client *client, struct queue_line *line)
 	}
 }
 
-/* The message as the client wants it framed. Takes text, a line of *len bytes with its end. NULL: memory is out. */
-static char *frame(const struct client *client, char *text, size_t *len)
-{
-	char header[48];
-	if (!client->framing.has_headers) {
-		return text;
-	}
-	size_t text_bytes = *len - 1;
-	size_t header_bytes =
-		(size_t)snprintf(header, sizeof(header), "Content-Length: %zu\r\n\r\n", text_bytes);
-	char *framed = realloc(text, header_bytes + text_bytes);
-	if (framed == NULL) {
-		free(text);
-		return NULL;
-	}
-	memmove(framed + header_bytes, framed, text_bytes);
-	memcpy(framed, header, header_bytes);
-	*len = header_bytes + text_bytes;
-	return framed;
-}
-
 /* Queues a line (taken). */
 static void put(struct client *client, enum events_class class, const char *name, const char *key,
 	char *text, size_t len)
@@ -244,7 +224,7 @@ static void put(struct client *client, enum events_class class, const char *name
 		free(text);
 		return;
 	}
-	text = frame(client, text, &len);
+	text = client->framing.has_headers ? line_with_headers(text, &len) : text;
 	if (text == NULL) {
 		disconnect(client, "memory is out");
 		return;
@@ -313,39 +293,6 @@ void client_fail(struct client *client, const json_t *id, const struct error *er
 	json_decref(reply);
 }
 
-/* Where the number stands in an event's text, which ends in "seq":N}} and perhaps a line end (events.c puts seq last). */
-static size_t seq_at(const char *text, size_t len, size_t *digits)
-{
-	size_t end = len - (text[len - 1] == '\n' ? 3 : 2), at = end;
-	while (at > 0 && text[at - 1] >= '0' && text[at - 1] <= '9') {
-		at--;
-	}
-	*digits = end - at;
-	return at;
-}
-
-/*
- * A copy of the text. One that takes the place of an older one in the queue takes its number too, so that a connection's numbers
- * rise. NULL: memory is out.
- */
-static char *copy_event(const char *text, size_t *len, const struct queue_line *older)
-{
-	size_t digits = 0, older_digits = 0;
-	size_t at = seq_at(text, *len, &digits);
-	size_t older_at = older != NULL ? seq_at(older->text, older->len, &older_digits) : 0;
-	const char *number = older != NULL ? older->text + older_at : text + at;
-	size_t number_len = older != NULL ? older_digits : digits;
-	size_t rest = *len - at - digits;
-	char *copy = malloc(at + number_len + rest);
-	if (copy != NULL) {
-		memcpy(copy, text, at);
-		memcpy(copy + at, number, number_len);
-		memcpy(copy + at + number_len, text + at + digits, rest);
-		*len = at + number_len + rest;
-	}
-	return copy;
-}
-
 void client_send_event(struct client *client, uint64_t seq, enum events_class class,
 	const char *name, const char *key, const char *text, size_t len)
 {
@@ -354,7 +301,7 @@ void client_send_event(struct client *client, uint64_t seq, enum events_class cl
 	}
 	client->last_seq = seq;
 	bool has_slot = class == EVENTS_LATEST;
-	char *copy = copy_event(text, &len, has_slot ? queue_slot(&client->queue, key) : NULL);
+	char *copy = line_copy_event(text, &len, has_slot ? queue_slot(&client->queue, key) : NULL);
 	if (copy == NULL) {
 		disconnect(client, "memory is out");
 		return;
