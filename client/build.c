@@ -4,6 +4,7 @@
 
 #include "client/each.h"
 #include "client/ids.h"
+#include "client/listing.h"
 #include "client/profctl.h"
 #include "client/reply.h"
 #include "protocol/limits.h"
@@ -12,8 +13,9 @@
 
 /* --- ps --- */
 
-static void print_process(const json_t *record)
+static void print_process(const struct profctl *profctl, const json_t *record)
 {
+	(void)profctl;
 	char id[LIMIT_ID_BYTES + 1], state[48];
 	reply_id(json_object_get(record, "build_id"), id, sizeof(id));
 	reply_print(stdout, id, 12);
@@ -39,34 +41,11 @@ static void print_process(const json_t *record)
 	putchar('\n');
 }
 
-static bool show_process(void *context, const json_t *record)
-{
-	const struct profctl *profctl = context;
-	if (profctl->json) {
-		profctl_print_json(stdout, record);
-	} else {
-		print_process(record);
-	}
-	return true;
-}
-
 static int run_ps(struct profctl *profctl, int argc, char **argv)
 {
-	int status = EXIT_SUCCESS;
-	struct profclient *client = NULL;
-	struct error err = {0};
-	if (!profctl_operands(profctl, &ps_command, argc, argv, 0, 0, &status) ||
-		(client = profctl_connect(profctl, true, &status)) == NULL) {
-		return status;
-	}
-	if (!profctl->json) {
-		puts("BUILD             PID STATE      STARTED              COMMAND");
-	}
-	if (!profctl_pages(client, "ListProcesses", "processes", show_process, profctl, &err)) {
-		status = profctl_fail(profctl, &err);
-	}
-	profclient_close(client);
-	return status;
+	const struct listing listing = {&ps_command, "ListProcesses", "processes",
+		"BUILD             PID STATE      STARTED              COMMAND", print_process};
+	return listing_run(&listing, profctl, argc, argv);
 }
 
 /* --- resume --- */

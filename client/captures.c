@@ -5,6 +5,7 @@
 
 #include "client/each.h"
 #include "client/ids.h"
+#include "client/listing.h"
 #include "client/reply.h"
 #include "client/report.h"
 #include "protocol/limits.h"
@@ -43,35 +44,13 @@ static void print_line(const struct profctl *profctl, const json_t *record)
 	putchar('\n');
 }
 
-static bool show_line(void *context, const json_t *record)
-{
-	const struct profctl *profctl = context;
-	if (profctl->json) {
-		profctl_print_json(stdout, record);
-	} else {
-		print_line(profctl, record);
-	}
-	return true;
-}
-
 static int run_captures(struct profctl *profctl, int argc, char **argv)
 {
-	int status = EXIT_SUCCESS;
-	struct profclient *client = NULL;
-	struct error err = {0};
-	if (!profctl_operands(profctl, &captures_command, argc, argv, 0, 0, &status) ||
-		(client = profctl_connect(profctl, true, &status)) == NULL) {
-		return status;
-	}
-	if (!profctl->json) {
-		puts("CAPTURE                  STATE          SAMPLES STARTED              FLAME GRAPH OR "
-			 "ERROR");
-	}
-	if (!profctl_pages(client, "ListCaptures", "captures", show_line, profctl, &err)) {
-		status = profctl_fail(profctl, &err);
-	}
-	profclient_close(client);
-	return status;
+	const struct listing listing = {&captures_command, "ListCaptures", "captures",
+		"CAPTURE                  STATE          SAMPLES STARTED              FLAME GRAPH OR "
+		"ERROR",
+		print_line};
+	return listing_run(&listing, profctl, argc, argv);
 }
 
 /* --- show --- */
