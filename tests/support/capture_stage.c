@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,24 +17,13 @@
 #include "base/clock.h"
 #include "support/descriptors.h"
 #include "support/fake_analyzer.h"
-
-size_t stage_count_entries(const char *path)
-{
-	size_t count = 0;
-	DIR *dir = opendir(path);
-	assert_non_null(dir);
-	while (readdir(dir) != NULL) {
-		count++;
-	}
-	closedir(dir);
-	return count - 2;
-}
+#include "support/entries.h"
 
 size_t stage_count_captures(const struct capture_stage *stage)
 {
 	char path[128];
 	snprintf(path, sizeof(path), "%s/captures", stage->data);
-	return stage_count_entries(path);
+	return entries_count(path);
 }
 
 void stage_create_captures(struct capture_stage *stage, const char *analyzer)
@@ -187,7 +175,7 @@ void stage_assert_only_the_journal_is_kept(struct capture_stage *stage)
 	char path[4200];
 	snprintf(path, sizeof(path), "%s/capture.journal", stage_folder_of(stage));
 	assert_int_equal(access(path, F_OK), 0);
-	assert_int_equal(stage_count_entries(stage_folder_of(stage)), 2);
+	assert_int_equal(entries_count(stage_folder_of(stage)), 2);
 }
 
 void stage_begin(int argc, char **argv)

@@ -52,7 +52,6 @@ void stage_run_until_event(struct capture_stage *stage, const char *name);
 /* A held program that runs, is sampled so often, and exits with 3; to its end. */
 void stage_play(struct capture_stage *stage, const char *label, size_t samples);
 
-size_t stage_count_entries(const char *path);
 /* How many captures have a folder. */
 size_t stage_count_captures(const struct capture_stage *stage);
 /* Valid until the next call. */

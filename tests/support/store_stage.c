@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,18 +81,6 @@ void store_stage_make(struct store_stage *stage, const char *output_dir, const c
 void store_stage_record_path(const struct store_stage *stage, const char *id, char path[256])
 {
 	snprintf(path, 256, "%s/captures/%s", stage->data, id);
-}
-
-size_t store_stage_count(const char *path)
-{
-	size_t count = 0;
-	DIR *dir = opendir(path);
-	assert_non_null(dir);
-	while (readdir(dir) != NULL) {
-		count++;
-	}
-	closedir(dir);
-	return count - 2;
 }
 
 bool store_stage_exists(const char *folder, const char *name)

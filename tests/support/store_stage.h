@@ -23,8 +23,6 @@ void store_stage_make(struct store_stage *stage, const char *output_dir, const c
 /* The path of its record's folder. */
 void store_stage_record_path(const struct store_stage *stage, const char *id, char path[256]);
 void store_stage_write(const char *folder, const char *name, const char *text);
-/* A folder's entries. */
-size_t store_stage_count(const char *path);
 bool store_stage_exists(const char *folder, const char *name);
 
 #endif

@@ -17,6 +17,7 @@
 #include "protocol/limits.h"
 #include "support/capture_stage.h"
 #include "target/target.h"
+#include "support/entries.h"
 
 static void a_program_that_ends_leaves_its_artifacts(void **state)
 {
@@ -33,7 +34,7 @@ static void a_program_that_ends_leaves_its_artifacts(void **state)
 	assert_string_equal(stage_read_file(stage_member(finished, "svg_path")), "this is svg\n");
 	assert_string_equal(stage_read_file(stage_member(finished, "metadata_path")), "this is json\n");
 	/* journal, three artifacts, record */
-	assert_int_equal(stage_count_entries(stage_folder_of(stage)), 5);
+	assert_int_equal(entries_count(stage_folder_of(stage)), 5);
 	const json_t *artifact = json_array_get(json_object_get(finished, "artifacts"), 0);
 	assert_int_equal(stage_number(artifact, "bytes"), strlen("this is folded\n"));
 	assert_true(stage->was_told);
@@ -64,7 +65,7 @@ static void only_the_wanted_artifacts_are_made(void **state)
 	const json_t *finished = stage_event_params("SamplingProfileFinished");
 	assert_int_equal(json_array_size(json_object_get(finished, "artifacts")), 1);
 	assert_true(json_is_null(json_object_get(finished, "svg_path")));
-	assert_int_equal(stage_count_entries(stage_folder_of(stage)), 3);
+	assert_int_equal(entries_count(stage_folder_of(stage)), 3);
 }
 
 static void a_held_program_is_armed_until_it_runs(void **state)
@@ -159,11 +160,11 @@ static void one_capture_per_process_at_a_time(void **state)
 	struct capture_stage *stage = *state;
 	stage->options.label = "ok";
 	struct capture *capture = stage_start(stage);
-	size_t folders = stage_count_entries(stage->data);
+	size_t folders = entries_count(stage->data);
 	struct error err = stage_refuse(stage, ERROR_CAPTURE_BUSY);
 	assert_string_equal(err.detail, "already_sampled");
 	assert_non_null(strstr(err.message, capture_id(capture)));
-	assert_int_equal(stage_count_entries(stage->data), folders);
+	assert_int_equal(entries_count(stage->data), folders);
 	assert_ptr_equal(captures_find(stage->captures, capture_id(capture)), capture);
 	assert_ptr_equal(captures_next(stage->captures, NULL), capture);
 	assert_null(captures_next(stage->captures, capture));

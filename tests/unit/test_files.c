@@ -5,7 +5,6 @@
 
 #include <cmocka.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -18,27 +17,16 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "support/entries.h"
 
 struct fixture {
 	char path[64];
 	int fd;
 };
 
-static size_t count_entries(const char *path)
-{
-	size_t count = 0;
-	DIR *dir = opendir(path);
-	assert_non_null(dir);
-	while (readdir(dir) != NULL) {
-		count++;
-	}
-	closedir(dir);
-	return count - 2;
-}
-
 static size_t open_descriptors(void)
 {
-	return count_entries("/proc/self/fd");
+	return entries_count("/proc/self/fd");
 }
 
 static int set_up(void **state)
@@ -272,7 +260,7 @@ static void replaces_a_file_and_leaves_nothing_beside_it(void **state)
 	assert_string_equal(text, "new text");
 	assert_int_equal(len, 8);
 	free(text);
-	assert_int_equal(count_entries(fixture->path), 1);
+	assert_int_equal(entries_count(fixture->path), 1);
 }
 
 static void puts_a_file_as_it_replaces_one(void **state)
@@ -285,7 +273,7 @@ static void puts_a_file_as_it_replaces_one(void **state)
 	char *text = files_read(fixture->fd, "record", 100, &len, &err);
 	assert_string_equal(text, "new");
 	free(text);
-	assert_int_equal(count_entries(fixture->path), 1);
+	assert_int_equal(entries_count(fixture->path), 1);
 }
 
 static void keeps_the_old_file_when_it_cannot_be_replaced(void **state)
@@ -307,7 +295,7 @@ static void keeps_the_old_file_when_it_cannot_be_replaced(void **state)
 	char *text = files_read(fixture->fd, "record", 100, &len, &err);
 	assert_string_equal(text, "old");
 	free(text);
-	assert_int_equal(count_entries(fixture->path), 1);
+	assert_int_equal(entries_count(fixture->path), 1);
 	assert_int_equal(open_descriptors(), descriptors);
 }
 

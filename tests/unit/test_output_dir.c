@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "store/output_dir.h"
 #include "support/store_stage.h"
+#include "support/entries.h"
 
 #define NOBODY  65534
 #define RACE_NS UINT64_C(2000000000)
@@ -195,9 +196,9 @@ static void a_name_that_is_swapped_never_leads_astray(void **state)
 	atomic_store(&swapper.must_end, true);
 	pthread_join(swapper.thread, NULL);
 	assert_true(swapper.swaps > 100 && made > 0 && refused > 0);
-	assert_int_equal(store_stage_count(victim), 0);
-	assert_int_equal(store_stage_count(theirs), 0);
-	assert_int_equal(store_stage_count(output), 0);
+	assert_int_equal(entries_count(victim), 0);
+	assert_int_equal(entries_count(theirs), 0);
+	assert_int_equal(entries_count(output), 0);
 	assert_int_equal(store_count(stage->store), 0);
 }
 

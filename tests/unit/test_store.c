@@ -5,7 +5,6 @@
 
 #include <cmocka.h>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,23 +15,12 @@
 
 #include "store/capture_id.h"
 #include "store/store.h"
+#include "support/entries.h"
 
 struct fixture {
 	char path[64], data[96], output[96];
 	struct store *store;
 };
-
-static size_t count_entries(const char *path)
-{
-	size_t count = 0;
-	DIR *dir = opendir(path);
-	assert_non_null(dir);
-	while (readdir(dir) != NULL) {
-		count++;
-	}
-	closedir(dir);
-	return count - 2;
-}
 
 static int set_up(void **state)
 {
@@ -342,10 +330,10 @@ static void a_folder_without_a_record_goes_when_it_is_empty(void **state)
 	char path[256];
 	assert_true(store_create(fixture->store, NULL, &folder, &err));
 	snprintf(path, sizeof(path), "%s/captures", fixture->data);
-	assert_int_equal(count_entries(path), 1);
+	assert_int_equal(entries_count(path), 1);
 	store_folder_close(&folder);
 	reopen(fixture);
-	assert_int_equal(count_entries(path), 0);
+	assert_int_equal(entries_count(path), 0);
 }
 
 static void wrong_output_folders_are_named_and_leave_nothing(void **state)
@@ -354,7 +342,7 @@ static void wrong_output_folders_are_named_and_leave_nothing(void **state)
 	struct error err = {0};
 	struct store_folder folder;
 	char path[256];
-	size_t descriptors = count_entries("/proc/self/fd");
+	size_t descriptors = entries_count("/proc/self/fd");
 	assert_false(store_create(fixture->store, "output", &folder, &err));
 	assert_int_equal(err.code, ERROR_BAD_PARAMS);
 	snprintf(path, sizeof(path), "%s/missing", fixture->path);
@@ -375,8 +363,8 @@ static void wrong_output_folders_are_named_and_leave_nothing(void **state)
 	longest[sizeof(longest) - 1] = '\0';
 	assert_false(store_create(fixture->store, longest, &folder, &err));
 	snprintf(path, sizeof(path), "%s/captures", fixture->data);
-	assert_int_equal(count_entries(path), 0);
-	assert_int_equal(count_entries("/proc/self/fd"), descriptors);
+	assert_int_equal(entries_count(path), 0);
+	assert_int_equal(entries_count("/proc/self/fd"), descriptors);
 	assert_int_equal(store_count(fixture->store), 0);
 }
 

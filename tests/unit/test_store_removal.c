@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "support/store_stage.h"
+#include "support/entries.h"
 
 /* The whole way of a deletion. left: what must be told of a folder that stays, or NULL. */
 static bool delete_one(
@@ -40,7 +41,7 @@ static size_t count_captures(const struct store_stage *stage)
 {
 	char path[256];
 	snprintf(path, sizeof(path), "%s/captures", stage->data);
-	return store_stage_count(path);
+	return entries_count(path);
 }
 
 static void a_deleted_capture_leaves_nothing(void **state)
@@ -64,7 +65,7 @@ static void a_deleted_capture_leaves_nothing(void **state)
 		assert_true(delete_one(stage, id, NULL, &err));
 		assert_int_equal(store_count(stage->store), 0);
 		assert_int_equal(count_captures(stage), 0);
-		assert_int_equal(store_stage_count(stage->output), 0);
+		assert_int_equal(entries_count(stage->output), 0);
 	}
 }
 
@@ -81,13 +82,13 @@ static void what_is_not_ours_stays_with_its_folder(void **state)
 		snprintf(folder, sizeof(folder), "%s/capture.svg", path);
 		assert_int_equal(mkdir(folder, 0700), 0);
 		assert_true(delete_one(stage, id, path, &err));
-		assert_int_equal(store_stage_count(path), 3);
+		assert_int_equal(entries_count(path), 3);
 		assert_true(store_stage_exists(path, "notes.txt"));
 		assert_int_equal(count_captures(stage), elsewhere ? 1 : 1);
 		store_stage_reopen(stage);
 		assert_int_equal(store_count(stage->store), 0);
 		assert_null(store_problem(stage->store, 0));
-		assert_int_equal(store_stage_count(path), 3);
+		assert_int_equal(entries_count(path), 3);
 	}
 }
 
@@ -165,7 +166,7 @@ static void a_deletion_that_was_begun_is_known_at_the_next_start(void **state)
 		assert_true(delete_one(stage, id, NULL, &err));
 		assert_null(store_next_doomed(stage->store, ""));
 		assert_int_equal(count_captures(stage), 0);
-		assert_int_equal(store_stage_count(stage->output), 0);
+		assert_int_equal(entries_count(stage->output), 0);
 	}
 }
 
@@ -210,7 +211,7 @@ static void a_capture_that_nobody_was_told_of_is_deleted(void **state)
 	assert_int_equal(store_count(stage->store), 0);
 	assert_string_equal(store_next_doomed(stage->store, ""), folder.id);
 	assert_true(delete_one(stage, folder.id, NULL, &err));
-	assert_int_equal(store_stage_count(stage->output), 0);
+	assert_int_equal(entries_count(stage->output), 0);
 	assert_int_equal(count_captures(stage), 0);
 }
 
@@ -228,7 +229,7 @@ static void discarding_removes_both_folders(void **state)
 	store_forget(stage->store, folder.id);
 	assert_null(store_get(stage->store, folder.id));
 	store_folder_close(&folder);
-	assert_int_equal(store_stage_count(stage->output), 0);
+	assert_int_equal(entries_count(stage->output), 0);
 	assert_int_equal(count_captures(stage), 0);
 	assert_int_equal(store_count(stage->store), 0);
 }
