@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/advice.h"
 #include "client/each.h"
 #include "client/ids.h"
 #include "client/listing.h"
@@ -62,7 +63,9 @@ static void print_error(const json_t *record)
 		const char *hint = err.hint[0] != '\0' ? err.hint : error_code_hint(err.code);
 		fputs("error: ", stdout);
 		reply_print(stdout, err.message, 0);
-		printf(" (%s)\n", hint);
+		fputs(" (", stdout);
+		advice_print(stdout, hint);
+		puts(")");
 	}
 }
 

@@ -91,6 +91,19 @@ static bool set_folder(struct launch *launch, const char *path)
 	return ok;
 }
 
+/* Where this shell is. */
+static bool set_here(struct launch *launch)
+{
+	char *here = getcwd(NULL, 0);
+	if (here == NULL) {
+		fprintf(stderr, "profctl: the working folder: %s (--cwd names another)\n", strerror(errno));
+		return false;
+	}
+	bool ok = set_text(launch, "the working folder", "cwd", here);
+	free(here);
+	return ok;
+}
+
 static json_t *profile_of(struct launch *launch)
 {
 	if (launch->profile == NULL) {
@@ -175,7 +188,7 @@ static bool parse(struct launch *launch, int argc, char **argv, int *status)
 			return false;
 		}
 	}
-	if (json_object_get(launch->params, "cwd") == NULL && !set_folder(launch, ".")) {
+	if (json_object_get(launch->params, "cwd") == NULL && !set_here(launch)) {
 		return false;
 	}
 	json_object_set(launch->params, "env", launch->env);

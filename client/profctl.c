@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/advice.h"
 #include "client/reply.h"
 #include "protocol/limits.h"
 
@@ -27,7 +28,7 @@ void profctl_complain(const struct error *err)
 	reply_print(stderr, err->message, 0);
 	if (hint[0] != '\0') {
 		fputs(" (", stderr);
-		reply_print(stderr, hint, 0);
+		advice_print(stderr, hint);
 		fputc(')', stderr);
 	}
 	fputc('\n', stderr);
@@ -54,6 +55,8 @@ int profctl_status_of(const struct error *err)
 		return EXIT_NOT_FOUND;
 	case ERROR_TIMEOUT:
 		return EXIT_TIMEOUT;
+	case ERROR_BAD_PARAMS: /* what it was given on the command line */
+		return EXIT_USAGE;
 	default:
 		return EXIT_FAILED;
 	}

@@ -1,5 +1,6 @@
 #include "client/report.h"
 
+#include "client/advice.h"
 #include "client/reply.h"
 
 void report_top(FILE *out, const json_t *record)
@@ -32,7 +33,7 @@ void report_warnings(FILE *out, const json_t *record)
 		const char *hint = reply_string(warning, "hint");
 		if (hint[0] != '\0') {
 			fprintf(out, " (");
-			reply_print(out, hint, 0);
+			advice_print(out, hint);
 			fputc(')', out);
 		}
 		fputc('\n', out);

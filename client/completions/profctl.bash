@@ -7,6 +7,17 @@ _profctl_ids()
 		sed -n "s/^{.*\"$2\":\"\{0,1\}\([A-Za-z0-9._:@%+=,-]\{1,\}\)\"\{0,1\}[,}].*/\1/p" 2>/dev/null
 }
 
+# Those that profd sends: no real-time ones. With SIG before them when that was begun.
+_profctl_signals()
+{
+	local names
+	names=$(compgen -A signal SIG | grep -Ev 'RT|JUNK')
+	case $1 in
+	S*) echo "$names" ;;
+	*) echo "${names//SIG/}" ;;
+	esac
+}
+
 _profctl()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
@@ -56,7 +67,7 @@ _profctl()
 		return
 		;;
 	stop:-s | stop:--signal)
-		COMPREPLY=($(compgen -W "$(compgen -A signal)" -- "$cur"))
+		COMPREPLY=($(compgen -W "$(_profctl_signals "$cur")" -- "$cur"))
 		return
 		;;
 	events:-b | events:--build)
@@ -96,7 +107,7 @@ _profctl()
 		;;
 	signal)
 		if ((COMP_CWORD == at + 1)); then
-			words=$(compgen -A signal)
+			words=$(_profctl_signals "$cur")
 		else
 			words=$(_profctl_ids ps build_id)
 		fi

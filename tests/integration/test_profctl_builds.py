@@ -28,6 +28,11 @@ def test_launch_runs_the_program_as_the_shell_would():
         assert done.returncode == 7, done
         assert done.stdout == "%s\nblue-a=b-\n" % os.path.realpath(root), done
         assert done.stderr == "err\n", done
+        gone = os.path.join(root, "gone")
+        os.mkdir(gone)
+        done = subprocess.run(["sh", "-c", 'cd "$1" && rmdir "$1" && exec "$2" launch -f true', "sh", gone, program("profctl")], env=env,
+                              capture_output=True, text=True, timeout=60)
+        assert done.returncode == 2 and "the working folder: " in done.stderr, done
         done = profctl(env, "launch", "-f", "--cwd", "/", "pwd", cwd=root)
         assert done.stdout == "/\n", done
         build = launch(env, "--id", "mine", "true")
@@ -144,7 +149,7 @@ def test_signals_and_stop():
             done = profctl(env, "signal", name, build)
             assert done.returncode == 0 and done.stdout == "", done
         wait_until(lambda: os.path.exists(seen), 20, "the signal")
-        assert profctl(env, "signal", "NONSENSE", build).returncode == 1
+        assert profctl(env, "signal", "NONSENSE", build).returncode == 2 # wrong usage, though only the daemon knows
         pid = record(env, build)["pid"]
         done = profctl(env, "stop", "-g", "2", build)
         assert done.returncode == 0 and done.stdout == "build %s: SIGTERM\n" % build and not alive(pid), done

@@ -63,6 +63,8 @@ def test_a_running_program_is_captured_by_build_and_by_pid():
         assert done.returncode == 7 and capture in done.stderr, done
         done = profctl(env, "capture", build)
         assert done.returncode == 1 and capture in done.stderr, done
+        done = profctl(env, "delete", capture) # what the daemon advises is said in commands
+        assert done.returncode == 1 and "profctl stop --capture" in done.stderr and "StopCapture" not in done.stderr, done
         wait_until(lambda: get(env, capture)["samples"] > 0, 20, "a sample") # on a busy machine it may not have run yet
         done = profctl(env, "stop", "--capture", capture)
         assert done.returncode == 0 and done.stdout == "capture %s: finished\n" % capture, done
@@ -103,7 +105,7 @@ def test_labels_pins_and_deletion():
         assert "label: before the change" in done.stdout and ", pinned" in done.stdout, done
         assert "[before the change]" in profctl(env, "captures").stdout
         assert profctl(env, "unpin", capture).returncode == 0 and get(env, capture)["pinned"] is False
-        assert profctl(env, "label", "--last", "x" * 300).returncode == 1
+        assert profctl(env, "label", "--last", "x" * 300).returncode == 2
         other = profiled(env)
         profctl(env, "wait", other)
         done = profctl(env, "delete", "nothing", capture, other)

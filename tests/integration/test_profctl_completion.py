@@ -2,6 +2,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 
 from harness import main, program, skip
@@ -49,6 +50,9 @@ def test_bash_offers_every_command_and_option():
         assert bash(env, "launch", "--stdio", "") == ["pipe", "null", "file", "pty"]
         assert bash(env, "--color", "a") == ["auto", "always"]
         assert "SIGTERM" in bash(env, "signal", "SIGT")
+        for word in ("", "SIG"): # and none that the daemon refuses
+            offered = bash(env, "signal", word)
+            assert offered and all(("SIG" + name.removeprefix("SIG")) in signal.Signals.__members__ and "RT" not in name for name in offered), offered
         assert not daemons(env), "completing has started a daemon"
         assert bash(env, "show", "") == [] and bash(env, "resume", "") == []
 
