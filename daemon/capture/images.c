@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <elf.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -78,7 +79,13 @@ static bool is_equal(
 		   strcmp(image->path, mapping->path) == 0;
 }
 
-/* Anonymous memory is told by name only: "//anon", "/dev/zero" and "/SYSV…" (shared), "/memfd:…", "[heap]", "[stack]". */
+/* Memory with a name (memfd_create(2)): a JIT's, or a program that was never on a disk. */
+static bool is_memory_file(const struct sampler_mapping *mapping)
+{
+	return strncmp(mapping->path, "/memfd:", 7) == 0;
+}
+
+/* Anonymous memory is told by name only: "//anon", "/dev/zero" and "/SYSV…" (shared), "[heap]", "[stack]". */
 static uint64_t kind_of(const struct sampler_mapping *mapping)
 {
 	if (strcmp(mapping->path, "[vdso]") == 0) {
@@ -86,11 +93,16 @@ static uint64_t kind_of(const struct sampler_mapping *mapping)
 	}
 	if (mapping->path[0] != '/' || strcmp(mapping->path, "//anon") == 0 ||
 		strncmp(mapping->path, "/dev/zero", 9) == 0 || strncmp(mapping->path, "/SYSV", 5) == 0 ||
-		strncmp(mapping->path, "/anon_hugepage", 14) == 0 ||
-		strncmp(mapping->path, "/memfd:", 7) == 0) {
+		strncmp(mapping->path, "/anon_hugepage", 14) == 0) {
 		return mapping->path[0] == '[' ? JOURNAL_IMAGE_UNKNOWN : JOURNAL_IMAGE_ANONYMOUS;
 	}
 	return JOURNAL_IMAGE_ELF;
+}
+
+static bool has_elf_magic(int fd)
+{
+	char magic[SELFMAG];
+	return pread(fd, magic, SELFMAG, 0) == SELFMAG && memcmp(magic, ELFMAG, SELFMAG) == 0;
 }
 
 static bool open_file(struct images *images, uint32_t id, const struct sampler_mapping *mapping)
@@ -115,6 +127,10 @@ static bool open_file(struct images *images, uint32_t id, const struct sampler_m
 		images->not_opened += err.code == ERROR_LIMIT_EXCEEDED;
 		return false;
 	}
+	if (is_memory_file(mapping) && !has_elf_magic(fd)) {
+		close(fd);
+		return false;
+	}
 	if (!VEC_PUSH(&images->opened, ((struct pipeline_image){id, fd}))) {
 		close(fd);
 		return false;
@@ -136,9 +152,12 @@ static bool add(struct images *images, const struct sampler_mapping *mapping, ui
 		free(image.path);
 		return false;
 	}
-	size_t index = images->known.len - 1;
+	struct image *added = &images->known.items[images->known.len - 1];
 	if (image.kind == JOURNAL_IMAGE_ELF) {
-		images->known.items[index].was_opened = open_file(images, (uint32_t)(index + 1), mapping);
+		added->was_opened = open_file(images, (uint32_t)images->known.len, mapping);
+	}
+	if (is_memory_file(mapping) && !added->was_opened) {
+		added->kind = JOURNAL_IMAGE_ANONYMOUS;
 	}
 	return true;
 }

@@ -247,15 +247,31 @@ static uint64_t bias_of(const struct sampler_mapping *mapping, const struct imag
 	return image->kind == JOURNAL_IMAGE_ANONYMOUS ? 0 : mapping->start - mapping->file_offset;
 }
 
+/* At first sight its file is opened. False: it is no mapping of ours, or memory is out. */
+static bool find_image(
+	struct pipeline *pipeline, const struct sampler_mapping *mapping, struct images_image *image)
+{
+	if (mapping->pid != pipeline->pid || !images_find(pipeline->images, mapping, image)) {
+		return false;
+	}
+	if (image->is_new) {
+		append_image(pipeline, mapping, image);
+	}
+	return true;
+}
+
+static void take_mapped(void *context, const struct sampler_mapping *mapping)
+{
+	struct images_image image;
+	find_image(context, mapping, &image);
+}
+
 static void take_mapping(void *context, const struct sampler_mapping *mapping)
 {
 	struct pipeline *pipeline = context;
 	struct images_image image;
-	if (mapping->pid != pipeline->pid || !images_find(pipeline->images, mapping, &image)) {
+	if (!find_image(pipeline, mapping, &image)) {
 		return;
-	}
-	if (image.is_new) {
-		append_image(pipeline, mapping, &image);
 	}
 	append(pipeline, &(struct journal_record){
 						 .type = JOURNAL_MAPPING,
@@ -446,6 +462,7 @@ struct sampler_sink pipeline_sink(struct pipeline *pipeline)
 		.thread = take_thread,
 		.thread_end = take_thread_end,
 		.mapping = take_mapping,
+		.mapped = take_mapped,
 		.sample = take_sample,
 		.loss = take_loss,
 		.drained = take_drained,

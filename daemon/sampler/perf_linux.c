@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "sampler/perf_buffers.h"
 #include "sampler/perf_events.h"
+#include "sampler/perf_hints.h"
 #include "sampler/perf_record.h"
 #include "sampler/perf_ring.h"
 #include "sampler/perf_system.h"
@@ -28,6 +29,8 @@
 #define DRAIN_LEAST_MS 5
 #define ENDED_MS       1000
 #define ATTACH_ROUNDS  64
+#define HINT_LEAST_MS  2
+#define HINT_MOST_MS   64
 
 enum { POLL_STOP, POLL_ENDED, POLL_RINGS };
 
@@ -38,6 +41,8 @@ struct sampler {
 	struct perf_buffers buffers;
 	struct perf_records records;
 	struct perf_merge merge;
+	struct perf_hints hints;
+	int hint_ms; /* a hint came: so long nobody listens to them; 0: none did */
 	struct pollfd *polls;
 	int stop_fd, pid_fd;
 	int drain_ms;
@@ -51,6 +56,7 @@ static void destroy(struct sampler *sampler)
 		return;
 	}
 	perf_events_close(&sampler->events);
+	perf_hints_close(&sampler->hints);
 	perf_buffers_close(&sampler->buffers);
 	perf_records_finish(&sampler->records);
 	free(sampler->merge.heap);
@@ -114,12 +120,41 @@ static void tell_what_is(struct sampler *sampler)
 	target_mappings(pid, tell_mapping, sampler, NULL);
 }
 
+static void take_hint(const void *context, const struct perf_event_header *header)
+{
+	perf_records_take_early(context, header);
+}
+
+/* A program that maps code all the time is listened to less and less often. */
+static void follow_hints(struct sampler *sampler, bool is_over)
+{
+	if (sampler->hint_ms == 0 || is_over) {
+		bool was_mapped =
+			perf_hints_read(&sampler->hints, sampler->merge.scratch, take_hint, &sampler->records);
+		int next = sampler->hint_ms == 0 ? HINT_LEAST_MS : 2 * sampler->hint_ms;
+		sampler->hint_ms = !was_mapped ? 0 : next > HINT_MOST_MS ? HINT_MOST_MS : next;
+	}
+}
+
+/* How long to wait, and for how many of the descriptors: those of the hints are the last. */
+static nfds_t plan_wait(const struct sampler *sampler, bool has_ended, int *ms)
+{
+	bool is_hinted = sampler->hint_ms > 0;
+	*ms = is_hinted && sampler->hint_ms < sampler->drain_ms ? sampler->hint_ms : sampler->drain_ms;
+	*ms = has_ended ? ENDED_MS : *ms;
+	return POLL_RINGS + sampler->buffers.count +
+		   (is_hinted || has_ended ? 0 : sampler->hints.count);
+}
+
 /* False when it is time to stop. */
 static bool wait_for_records(struct sampler *sampler, bool *has_ended)
 {
 	struct pollfd *polls = sampler->polls;
-	nfds_t count = POLL_RINGS + sampler->buffers.count;
-	if (poll(polls, count, *has_ended ? ENDED_MS : sampler->drain_ms) <= 0) {
+	int ms;
+	nfds_t count = plan_wait(sampler, *has_ended, &ms);
+	int ready = poll(polls, count, ms);
+	follow_hints(sampler, ready == 0);
+	if (ready <= 0) {
 		return true;
 	}
 	if (polls[POLL_ENDED].revents) {
@@ -270,7 +305,7 @@ static bool prepare(struct sampler *sampler, struct error *err)
 		.record = perf_records_take,
 		.broken = perf_records_broken,
 	};
-	sampler->polls = calloc(POLL_RINGS + rings, sizeof(*sampler->polls));
+	sampler->polls = calloc(POLL_RINGS + 2 * rings, sizeof(*sampler->polls));
 	sampler->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (!sampler->merge.heap || !sampler->merge.scratch || !sampler->polls ||
 		sampler->stop_fd < 0) {
@@ -286,6 +321,18 @@ static bool prepare(struct sampler *sampler, struct error *err)
 			(struct pollfd){.fd = sampler->buffers.fds[i], .events = POLLIN};
 	}
 	return true;
+}
+
+/* Without them it works too, later. */
+static void open_hints(struct sampler *sampler)
+{
+	struct pollfd *polls = &sampler->polls[POLL_RINGS + sampler->buffers.count];
+	if (sampler->config.is_gated) {
+		perf_hints_open(&sampler->hints, sampler->config.pid, &sampler->buffers);
+	}
+	for (size_t i = 0; i < sampler->hints.count; i++) {
+		polls[i] = (struct pollfd){.fd = sampler->hints.fds[i], .events = POLLIN};
+	}
 }
 
 /* No signal of the daemon's is for this thread. */
@@ -365,7 +412,7 @@ static void describe(const struct sampler *sampler, struct sampler_effective *ef
 		.kernel_sampled = is_kernel_sampled,
 		.kernel_frames = is_kernel_sampled && sampler->config.kernel_frames,
 		.ring_bytes = sampler->buffers.bytes,
-		.events = sampler->events.fds.len + sampler->buffers.count,
+		.events = sampler->events.fds.len + sampler->buffers.count + sampler->hints.count,
 		.event_failures = sampler->events.failures + sampler->buffers.failures,
 	};
 	warn_of_all(sampler, effective);
@@ -402,7 +449,12 @@ static bool start(const struct sampler_config *config, struct sampler **out,
 	sampler->stop_fd = -1;
 	sampler->pid_fd = -1;
 	if (!perf_events_settle(&sampler->events, config, err) || !open_buffers(sampler, err) ||
-		!prepare(sampler, err) || !open_events(sampler, err) || !start_thread(sampler, err)) {
+		!prepare(sampler, err) || !open_events(sampler, err)) {
+		destroy(sampler);
+		return false;
+	}
+	open_hints(sampler);
+	if (!start_thread(sampler, err)) {
 		destroy(sampler);
 		return false;
 	}

@@ -40,6 +40,10 @@ void perf_records_take(
 	void *context, uint64_t time_ns, const struct perf_event_header *header, int cpu);
 void perf_records_broken(void *context, int cpu);
 
+/* A record of a mapping that is not in its turn yet: sink.mapped. Others, and broken ones, are nothing. */
+void perf_records_take_early(
+	const struct perf_records *records, const struct perf_event_header *header);
+
 /* A thread that was there before the events: tells the sink. */
 void perf_records_add_thread(
 	struct perf_records *records, uint64_t time_ns, pid_t pid, pid_t tid, const char name[16]);

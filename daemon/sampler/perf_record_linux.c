@@ -183,38 +183,58 @@ static void take_sample(
 }
 
 /* u32 pid, tid; u64 addr, len, pgoff; u32 maj, min; u64 ino, ino_generation; u32 prot, flags; char filename[] */
-static bool take_mapping(struct perf_records *records, const struct perf_event_header *header)
+static bool read_mapping(const struct perf_event_header *header, struct sampler_mapping *mapping)
 {
 	struct bytes body = body_of(header);
-	struct sampler_mapping mapping = {.time_ns = records->last_ns};
-	mapping.pid = (pid_t)bytes_u32(&body);
+	mapping->pid = (pid_t)bytes_u32(&body);
 	bytes_u32(&body);
-	mapping.start = bytes_u64(&body);
-	mapping.length = bytes_u64(&body);
-	mapping.file_offset = bytes_u64(&body);
-	mapping.device_major = bytes_u32(&body);
-	mapping.device_minor = bytes_u32(&body);
-	mapping.inode = bytes_u64(&body);
-	mapping.inode_generation = bytes_u64(&body);
-	mapping.protection = bytes_u32(&body);
+	mapping->start = bytes_u64(&body);
+	mapping->length = bytes_u64(&body);
+	mapping->file_offset = bytes_u64(&body);
+	mapping->device_major = bytes_u32(&body);
+	mapping->device_minor = bytes_u32(&body);
+	mapping->inode = bytes_u64(&body);
+	mapping->inode_generation = bytes_u64(&body);
+	mapping->protection = bytes_u32(&body);
 	bytes_u32(&body);
-	const char *name = rest_as_string(&body);
-	if (body.bad || !name || mapping.length > UINT64_MAX - mapping.start) {
+	mapping->path = rest_as_string(&body);
+	return !body.bad && mapping->path && mapping->length <= UINT64_MAX - mapping->start;
+}
+
+/* Tells the sink of it unless it is no code. False: it is malformed. */
+static bool tell_mapping(const struct perf_event_header *header, uint64_t time_ns,
+	void (*tell)(void *context, const struct sampler_mapping *mapping), void *context)
+{
+	struct sampler_mapping mapping = {.time_ns = time_ns};
+	if (!read_mapping(header, &mapping)) {
 		return false;
 	}
 	if (!(mapping.protection & 4 /* PROT_EXEC */)) {
 		return true;
 	}
 	char path[4096 + 64]; /* the kernel writes PATH_MAX at most */
-	size_t len = strnlen(name, sizeof(path) - 1), tail = sizeof(DELETED) - 1;
-	if (len > tail && memcmp(name + len - tail, DELETED, tail) == 0) {
+	size_t len = strnlen(mapping.path, sizeof(path) - 1), tail = sizeof(DELETED) - 1;
+	if (len > tail && memcmp(mapping.path + len - tail, DELETED, tail) == 0) {
 		len -= tail;
 	}
-	memcpy(path, name, len);
+	memcpy(path, mapping.path, len);
 	path[len] = '\0';
 	mapping.path = path;
-	records->sink.mapping(records->sink.context, &mapping);
+	tell(context, &mapping);
 	return true;
+}
+
+static bool take_mapping(struct perf_records *records, const struct perf_event_header *header)
+{
+	return tell_mapping(header, records->last_ns, records->sink.mapping, records->sink.context);
+}
+
+void perf_records_take_early(
+	const struct perf_records *records, const struct perf_event_header *header)
+{
+	if (header->type == PERF_RECORD_MMAP2 && records->sink.mapped) {
+		tell_mapping(header, 0, records->sink.mapped, records->sink.context);
+	}
 }
 
 static void tell_thread(struct perf_records *records, pid_t pid, pid_t tid, const char *name)

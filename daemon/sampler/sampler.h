@@ -67,6 +67,9 @@ struct sampler_sink {
 	void (*drained)(void *context, uint64_t now_ns);
 	/* Once, after the last record: the CPU time that the kernel counted for what was sampled, while it was sampled. */
 	void (*cpu_time)(void *context, uint64_t time_ns, pid_t pid, uint64_t total_ns);
+	/* As soon as code was mapped, out of order and not for every mapping: its file can be opened while it is there. mapping comes for it in its turn.
+	 * time_ns is 0. NULL is fine. */
+	void (*mapped)(void *context, const struct sampler_mapping *mapping);
 };
 
 struct sampler_config {

@@ -47,9 +47,9 @@ static void knows_every_sampled_thread(void **state)
 	assert_int_equal(pipeline_counters(desk->pipeline)->threads, 3);
 }
 
-static void keeps_the_file_that_was_mapped(void **state)
+/* A file that goes right after it was told of, by mapped or only by mapping, and is mapped again. */
+static void check_that_the_file_is_kept(struct desk *desk, bool told_early)
 {
-	struct desk *desk = *state;
 	struct stat status;
 	char path[] = "/tmp/test_pipeline-XXXXXX", text[8] = "";
 	int fd = mkostemp(path, O_CLOEXEC);
@@ -68,6 +68,10 @@ static void keeps_the_file_that_was_mapped(void **state)
 		.protection = 5,
 		.path = path,
 	};
+	if (told_early) {
+		desk->sink.mapped(desk->pipeline, &mapping);
+		unlink(path);
+	}
 	desk->sink.mapping(desk->pipeline, &mapping);
 	unlink(path);
 	mapping.start = 0x4000;
@@ -78,7 +82,22 @@ static void keeps_the_file_that_was_mapped(void **state)
 	assert_int_equal(images[0].id, 1);
 	assert_int_equal(pread(images[0].fd, text, sizeof(text), 0), 4);
 	assert_string_equal(text, "code");
-	assert_non_null(strstr(desk_read_back(desk), "image 1 kind 1 s2 open\n"));
+	const char *text_of_image = strstr(desk_read_back(desk), "image 1 kind 1 s2 open\n");
+	assert_non_null(text_of_image);
+	assert_null(strstr(text_of_image + 1, "image 1 kind"));
+	const char *first = strstr(text_of_image, "mapping");
+	assert_non_null(first);
+	assert_non_null(strstr(first + 1, "mapping"));
+}
+
+static void keeps_the_file_that_was_mapped(void **state)
+{
+	check_that_the_file_is_kept(*state, false);
+}
+
+static void opens_a_file_before_the_mapping_has_its_turn(void **state)
+{
+	check_that_the_file_is_kept(*state, true);
 }
 
 static void writes_losses_times_and_the_end(void **state)
@@ -138,6 +157,7 @@ int main(void)
 		CASE(drops_other_processes),
 		CASE(knows_every_sampled_thread),
 		CASE(keeps_the_file_that_was_mapped),
+		CASE(opens_a_file_before_the_mapping_has_its_turn),
 		CASE(writes_losses_times_and_the_end),
 		CASE(puts_what_it_has_on_disk_every_second),
 	};
