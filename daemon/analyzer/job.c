@@ -22,7 +22,7 @@
 #define NAMED_PERMILLE 700 /* what naming has of the whole, in the progress */
 #define TITLE_BYTES    512
 
-enum output { OUTPUT_FOLDED, OUTPUT_JSON, OUTPUT_SVG, OUTPUT_COUNT };
+enum output { OUTPUT_FOLDED, OUTPUT_JSON, OUTPUT_SVG, OUTPUT_SYMBOLS, OUTPUT_COUNT };
 
 struct job {
 	int channel;               /* borrowed */
@@ -32,9 +32,10 @@ struct job {
 	struct model *model;
 	struct symbols *symbols;
 	struct attribution *attribution;
-	json_t *warnings;  /* owned */
-	json_t *artifacts; /* owned: what was written so far, for capture.json */
-	json_t *written;   /* owned: the same for "done" */
+	struct error kept_problem; /* why an earlier capture.symbols was of no use */
+	json_t *warnings;          /* owned */
+	json_t *artifacts;         /* owned: what was written so far, for capture.json */
+	json_t *written;           /* owned: the same for "done" */
 	uint64_t told_ns;
 };
 
@@ -114,11 +115,18 @@ static bool write_svg(struct job *job, struct buffer *out, json_t *facts)
 	return svg_write(out, job->attribution->tree, &options);
 }
 
+static bool write_symbols(struct job *job, struct buffer *out, json_t *facts)
+{
+	(void)facts;
+	return symbols_keep(job->symbols, out);
+}
+
 /* In the order in which they are written: what scripts wait for comes first. */
 static const struct writer WRITERS[OUTPUT_COUNT] = {
 	[OUTPUT_FOLDED] = {"folded", ARTIFACT_FOLDED, write_folded},
 	[OUTPUT_JSON] = {"json", ARTIFACT_JSON, write_json},
 	[OUTPUT_SVG] = {"svg", ARTIFACT_SVG, write_svg},
+	[OUTPUT_SYMBOLS] = {"symbols", ARTIFACT_SYMBOLS, write_symbols},
 };
 
 static void close_fd(int *fd)
@@ -214,7 +222,13 @@ static bool begin(struct job *job, struct analysis_message *message, struct erro
 	}
 	job->symbols = symbols_create(
 		job->model, job->strings, !json_is_false(json_object_get(message->body, "symbols")));
-	return job->symbols != NULL || out_of_memory(err);
+	if (job->symbols == NULL) {
+		return out_of_memory(err);
+	}
+	if (json_is_false(json_object_get(message->body, "same_kernel"))) {
+		symbols_forget_vdso(job->symbols);
+	}
+	return true;
 }
 
 struct job *job_create(int channel, struct analysis_message *message, struct error *err)
@@ -257,6 +271,20 @@ bool job_give_kernel(struct job *job, struct analysis_message *message, struct e
 		return error_set(err, ERROR_INTERNAL, "no descriptor came for the kernel's symbols");
 	}
 	symbols_give_kernel(job->symbols, fd);
+	return true;
+}
+
+bool job_give_kept(struct job *job, struct analysis_message *message, struct error *err)
+{
+	int fd = analysis_message_take_file(message, 0);
+
+	if (fd < 0) {
+		return error_set(err, ERROR_INTERNAL, "no descriptor came for the kept symbols");
+	}
+	/* Names that cannot be read are no reason to have none. */
+	if (!symbols_give_kept(job->symbols, fd, &job->kept_problem)) {
+		error_hint(&job->kept_problem, "where a file is gone since, its functions have no names");
+	}
 	return true;
 }
 
@@ -336,6 +364,16 @@ static bool write_outputs(struct job *job, struct error *err)
 	return true;
 }
 
+static bool warn_of_kept(struct job *job)
+{
+	const struct error *problem = &job->kept_problem;
+
+	return problem->code == ERROR_NONE ||
+		   json_array_append_new(
+			   job->warnings, json_pack("{s:s,s:s,s:s}", "code", "kept_symbols_unreadable",
+								  "message", problem->message, "hint", problem->hint)) == 0;
+}
+
 static bool attribute(struct job *job)
 {
 	job->attribution = attribution_create(job->model, job->symbols, job->strings, tell_naming, job);
@@ -344,7 +382,7 @@ static bool attribute(struct job *job)
 	}
 	job->warnings =
 		summary_warnings(job->facts, job->model, job->symbols, job->strings, job->attribution);
-	return job->warnings != NULL && list_artifacts(job);
+	return job->warnings != NULL && warn_of_kept(job) && list_artifacts(job);
 }
 
 static json_t *done_message(const struct job *job)

@@ -19,11 +19,12 @@ struct job;
 struct job *job_create(int channel, struct analysis_message *begin, struct error *err);
 void job_destroy(struct job *job);
 
-/* "image" and "kernel_symbols". Descriptors are taken. */
+/* "image", "kernel_symbols" and "kept_symbols". Descriptors are taken. */
 bool job_give_image(struct job *job, struct analysis_message *message, struct error *err);
 bool job_give_kernel(struct job *job, struct analysis_message *message, struct error *err);
+bool job_give_kept(struct job *job, struct analysis_message *message, struct error *err);
 
-/* Names everything, writes and closes the outputs: folded, json, svg. The "done" message, owned; NULL: err. */
+/* Names everything, writes and closes the outputs: folded, json, svg, symbols. The "done" message, owned; NULL: err. */
 json_t *job_finish(struct job *job, struct error *err);
 
 #endif

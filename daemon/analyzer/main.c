@@ -44,6 +44,12 @@ static bool handle_kernel(
 	return job_give_kernel(analyzer->job, message, err);
 }
 
+static bool handle_kept(
+	struct analyzer *analyzer, struct analysis_message *message, struct error *err)
+{
+	return job_give_kept(analyzer->job, message, err);
+}
+
 static bool handle_finish(
 	struct analyzer *analyzer, struct analysis_message *message, struct error *err)
 {
@@ -59,6 +65,7 @@ static const struct handler HANDLERS[] = {
 	{"begin", false, handle_begin},
 	{"image", true, handle_image},
 	{"kernel_symbols", true, handle_kernel},
+	{"kept_symbols", true, handle_kept},
 	{"finish", true, handle_finish},
 };
 

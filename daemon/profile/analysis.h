@@ -18,12 +18,14 @@
  * packet's descriptors are is said by its type.
  *
  * daemon → analyzer
- *   {"type":"begin","version":1,"capture_id":…,"symbols":bool,"outputs":["folded","svg","json"],"facts":{…}}
+ *   {"type":"begin","version":2,"capture_id":…,"symbols":bool,"same_kernel":bool,"outputs":["folded","svg","json","symbols"],"facts":{…}}
  *        descriptors: the journal (read-only), then one per output (write-only, empty), in that order.
  *        symbols false: do not look into images, name everything "[image+0xoffset]" (after a crash).
+ *        same_kernel false: the machine has another kernel than when it was recorded; the vDSO is not ours.
  *        facts: what only the daemon knows, for capture.json and the pictures (below).
  *   {"type":"image","image":id}             descriptor: the file of that journal image (read-only, regular)
  *   {"type":"kernel_symbols"}               descriptor: /proc/kallsyms
+ *   {"type":"kept_symbols"}                 descriptor: an earlier capture.symbols of this journal: its names are used where no file has one
  *   {"type":"file","request":n,"found":bool}  descriptor when found: the answer to "want" (later: debug links, .dwo)
  *   {"type":"finish"}                       everything was sent: write the outputs
  *   {"type":"query","request":n,"method":…,"params":{…}}  (later: the contract's Query… methods)
@@ -46,7 +48,7 @@
  */
 
 #define ANALYSIS_FD           3
-#define ANALYSIS_VERSION      1
+#define ANALYSIS_VERSION      2
 #define ANALYSIS_PACKET_BYTES (128 * 1024)
 #define ANALYSIS_FILES        16
 

@@ -108,6 +108,13 @@ def symtab_symbols():
     return b"\x08" + b"".join(bytes(symbol) + bytes(2) for symbol in symbols)
 
 
+def kept_records():
+    """capture.symbols (daemon/analyzer/symbol/kept.h): an image with two places, and the kernel."""
+    out = record(1, 1, b"/lib/a.so") + record(2, 1, 1, 8 << 32, 7, 0, b"\1\2\3", 5, b"\x09") + record(1, 2, b"main")
+    out += record(3, 2, 0x1000, 0, 2, 0x20, 3, 2) + record(1, 3, b"schedule")
+    return out + record(2, 5, 0, 0, 0, 0, b"", 0, b"") + record(3, 1, 0xFFFFFFFF81000000, 2, 3) + record(99, 1)
+
+
 def seeds():
     offsets = struct.pack("<Q", 0 | 8 << 11 | 64 << 22)
     yield "framing", b"\x03abc\ndef\r\n" + b"x" * 20 + b"\n"
@@ -133,6 +140,7 @@ def seeds():
     yield "symtab", b"\1" + offsets + elf_file()
     yield "symtab", b"\0" + offsets + symtab_symbols()
     yield "kallsyms", b"0000000000000000 A x\nffffffff81000000 T first\nffffffffc0000000 t in\t[mod]\n"
+    yield "kept", kept_records()
     yield "demangle", b"\0_ZN1a2bcIiEEvT_@@V1"
     yield "demangle", b"\0_RNvCsabc_1a4main"
     yield "demangle", b"\0_D3abc3def1fFiZv"

@@ -10,9 +10,9 @@ from harness import program
 
 
 class Analyzer:
-    """The running program, its channel, and three outputs in a folder."""
+    """The running program, its channel, and its outputs in a folder."""
 
-    def __init__(self, journal, symbols=True, outputs=("folded", "svg", "json"), facts=None, writable=True, onto=None):
+    def __init__(self, journal, symbols=True, outputs=("folded", "svg", "json", "symbols"), facts=None, writable=True, onto=None):
         self.folder = tempfile.mkdtemp(prefix="profd-analyzer-")
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.channel.settimeout(60)
@@ -28,7 +28,7 @@ class Analyzer:
         for name in outputs:
             flags = os.O_WRONLY | os.O_CREAT if writable else os.O_RDONLY | os.O_CREAT
             files.append(os.open(onto or self.path(name), flags, 0o600))
-        self.send({"type": "begin", "version": 1, "capture_id": "c1", "symbols": symbols, "outputs": list(outputs),
+        self.send({"type": "begin", "version": 2, "capture_id": "c1", "symbols": symbols, "outputs": list(outputs),
                    "facts": facts or {}}, files)
 
     def path(self, name):
@@ -44,6 +44,9 @@ class Analyzer:
         socket.send_fds(self.channel, [json.dumps(body).encode()], list(files))
         for fd in files:
             os.close(fd)
+
+    def kept(self, path):
+        self.send({"type": "kept_symbols"}, [os.open(path, os.O_RDONLY)])
 
     def image(self, number, path):
         self.send({"type": "image", "image": number}, [os.open(path, os.O_RDONLY)])

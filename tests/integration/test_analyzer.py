@@ -114,6 +114,85 @@ def test_names_every_function_as_nm_and_addr2line_do():
         analyzer.stop()
 
 
+def one_of_each(path, **more):
+    """An analyzer with a journal of one sample in each function of a program."""
+    offset, address, _ = code_segment(path)
+    journal = small()
+    journal.mapping(10, BASE, 0x1000000, offset, 1)
+    for number, place in enumerate(sorted(functions(path)), 1):
+        journal.stack(number, 10, [(BASE + place - address, NATIVE)])
+        journal.sample(10, number)
+    return Analyzer(journal.end(), **more)
+
+
+def names_of(analyzer):
+    done = analyzer.finish()
+    assert done["type"] == "done", done
+    return done, {stack[-1] for stack in read_folded(analyzer.path("folded"))}
+
+
+def test_names_outlive_their_files():
+    need("nm", "readelf", "strip")
+    with tempfile.TemporaryDirectory() as folder:
+        path, stripped = build(folder), os.path.join(folder, "stripped")
+        subprocess.run(["strip", path, "-o", stripped], check=True)
+        first = one_of_each(path)
+        first.image(1, path)
+        _, names = names_of(first)
+        kept = os.path.join(folder, "kept")
+        shutil.copy(first.path("symbols"), kept)
+        first.stop()
+        assert {"plain", "main"} <= names, names
+        # The file is gone, was stripped, or is no such file; or nothing may be looked into.
+        for image, more in ((None, {}), (stripped, {}), ("/dev/null", {}), (None, {"symbols": False})):
+            again = one_of_each(path, **more)
+            again.kept(kept)
+            if image:
+                again.image(1, image)
+            done, found = names_of(again)
+            assert found == names, (image, found ^ names)
+            with open(again.path("json")) as file:
+                told = json.load(file)
+            assert told["images"][0]["symbols"] == "symtab" and told["images"][0]["unsymbolized"] == 0, told["images"]
+            with open(again.path("symbols"), "rb") as file, open(kept, "rb") as before:
+                assert file.read() == before.read(), "keeping again changes what is kept"
+            assert done["warnings"] == [], done["warnings"]
+            again.stop()
+
+
+def test_names_only_become_better():
+    need("nm", "readelf")
+    with tempfile.TemporaryDirectory() as folder:
+        path = build(folder)
+        first = one_of_each(path) # without the file: places only
+        _, places = names_of(first)
+        assert all(re.fullmatch(r"\[prog\+0x[0-9a-f]+\]", name) for name in places), places
+        kept = os.path.join(folder, "kept")
+        shutil.copy(first.path("symbols"), kept)
+        first.stop()
+        again = one_of_each(path)
+        again.kept(kept)
+        again.image(1, path)
+        _, names = names_of(again)
+        assert {"plain", "main"} <= names and not names & places, names
+        again.stop()
+
+
+def test_kept_names_that_cannot_be_read_are_told_and_not_used():
+    need("nm", "readelf")
+    with tempfile.TemporaryDirectory() as folder:
+        path, kept = build(folder), os.path.join(folder, "kept")
+        with open(kept, "wb") as file:
+            file.write(b"PSY1\x01" + bytes(100))
+        analyzer = one_of_each(path)
+        analyzer.kept(kept)
+        analyzer.image(1, path)
+        done, names = names_of(analyzer)
+        assert {"plain", "main"} <= names
+        assert [warning["code"] for warning in done["warnings"]] == ["kept_symbols_unreadable"] and "damaged" in done["warnings"][0]["message"], done
+        analyzer.stop()
+
+
 def test_gives_places_that_nm_knows_when_a_program_is_stripped():
     need("nm", "readelf", "strip")
     with tempfile.TemporaryDirectory() as folder:
@@ -169,7 +248,7 @@ def test_looks_into_no_image_when_told_so():
         ("prog", "[unknown]", "[prog+0x456]", "[prog+0x123]"): 4, ("prog", "[no user stack]"): 2}
     assert (done["samples"], done["lost"], done["threads"], done["truncated"]) == (6, 0, 1, 2), done
     assert done["outputs"]["folded"] == {"bytes": os.path.getsize(analyzer.path("folded")), "stacks": 2}
-    assert set(done["outputs"]) == {"folded", "svg", "json"}
+    assert set(done["outputs"]) == {"folded", "svg", "json", "symbols"}
     analyzer.stop()
 
 

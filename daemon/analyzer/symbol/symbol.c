@@ -1,4 +1,4 @@
-#include "analyzer/symbol/symbol.h"
+#include "analyzer/symbol/naming.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,36 +8,10 @@
 
 #include "analyzer/model/input.h"
 #include "analyzer/symbol/demangle.h"
-#include "analyzer/symbol/kallsyms.h"
-#include "analyzer/symbol/symtab.h"
 #include "protocol/limits.h"
 
 #define KERNEL_SYMBOLS_BYTES (256ull << 20)
 #define PLACE_NAME_BYTES     512 /* of an image's name in "[image+0x…]" */
-#define OFFSET_BITS          47  /* of a cache key */
-
-struct image {
-	int fd; /* -1: not given, or the symtab's */
-	enum symbols_state state;
-	struct symtab *symtab; /* NULL: not parsed */
-	uint32_t name;         /* string id, 0: not made yet */
-	size_t first, count;   /* of its frames' offsets */
-};
-
-struct symbols {
-	const struct model *model;
-	struct strings *strings;
-	bool look_into_images;
-	struct image *images; /* of the model's image with the same index */
-	uint64_t *offsets;    /* of all frames with an image, by image */
-	int kernel_fd;
-	bool kernel_was_asked;
-	struct kallsyms *kallsyms;
-	struct map places;    /* image, offset, is_return -> string id << 1 | is_named */
-	struct map functions; /* source, symbol -> string id */
-	char *name, *scratch; /* LIMIT_NAME_BYTES each */
-	struct buffer text;
-};
 
 /* Where frames are in each image, so that only symbols at those places are kept. False: memory is out. */
 static bool group_offsets(struct symbols *symbols)
@@ -116,7 +90,10 @@ void symbols_destroy(struct symbols *symbols)
 	}
 	close_fd(&symbols->kernel_fd);
 	kallsyms_destroy(symbols->kallsyms);
+	kept_destroy(symbols->kept);
 	map_finish(&symbols->places);
+	map_finish(&symbols->kernel_places[0]);
+	map_finish(&symbols->kernel_places[1]);
 	map_finish(&symbols->functions);
 	buffer_finish(&symbols->text);
 	free(symbols->images);
@@ -146,13 +123,19 @@ void symbols_give_kernel(struct symbols *symbols, int fd)
 	symbols->kernel_fd = fd;
 }
 
+void symbols_forget_vdso(struct symbols *symbols)
+{
+	symbols->is_vdso_another = true;
+}
+
 /* The symtab of an image that was given; NULL: none could be made. */
 static struct symtab *open_image(
 	const struct symbols *symbols, struct image *image, const struct model_image *known)
 {
 	struct elf_source source = {.fd = image->fd};
+	bool is_vdso = known->kind == JOURNAL_IMAGE_VDSO;
 
-	if (known->kind == JOURNAL_IMAGE_VDSO && !elf_vdso(&source)) {
+	if (is_vdso && (symbols->is_vdso_another || !elf_vdso(&source))) {
 		return NULL;
 	}
 	if (source.fd >= 0 || source.memory != NULL) {
@@ -182,8 +165,8 @@ static void parse_image(struct symbols *symbols, uint32_t index)
 	if (image->state != SYMBOLS_NOT_ASKED || !symbols->look_into_images) {
 		return;
 	}
-	image->state =
-		image->fd < 0 && known->kind != JOURNAL_IMAGE_VDSO ? SYMBOLS_NOT_OPENED : SYMBOLS_NONE;
+	bool is_ours = known->kind == JOURNAL_IMAGE_VDSO && !symbols->is_vdso_another;
+	image->state = image->fd < 0 && !is_ours ? SYMBOLS_NOT_OPENED : SYMBOLS_NONE;
 	image->symtab = open_image(symbols, image, known);
 	if (image->symtab == NULL) {
 		return;
@@ -292,6 +275,7 @@ static bool name_native(
 	if (symtab != NULL && elf_address(&symtab->elf, frame->offset, &address)) {
 		name_by_symtab(symbols, frame, address, symbol);
 	}
+	keeping_recall(symbols->images[frame->image].kept, frame->offset, frame->is_return, symbol);
 	if (symbol->name == 0) {
 		symbol->name = place(
 			symbols, strings_text(symbols->strings, symbol->image), address + frame->is_return);
@@ -302,9 +286,8 @@ static bool name_native(
 static bool find_native(
 	struct symbols *symbols, const struct model_frame *frame, struct symbol *symbol)
 {
-	uint64_t key =
-		(uint64_t)frame->image << (OFFSET_BITS + 1) | frame->offset << 1 | frame->is_return;
-	bool fits = frame->offset >> OFFSET_BITS == 0;
+	uint64_t key = PLACE_KEY(frame->image, frame->offset, frame->is_return);
+	bool fits = frame->offset >> PLACE_OFFSET_BITS == 0;
 	const uint64_t *known = fits ? map_get(&symbols->places, key) : NULL;
 
 	symbol->image = symbols_image_name(symbols, frame->image);
@@ -318,8 +301,7 @@ static bool find_native(
 	}
 	parse_image(symbols, frame->image);
 	return name_native(symbols, frame, symbol) &&
-		   (!fits ||
-			   map_put(&symbols->places, key, (uint64_t)symbol->name << 1 | symbol->is_named));
+		   (!fits || map_put(&symbols->places, key, PLACE_VALUE(symbol)));
 }
 
 /* Making the text of /proc/kallsyms takes the kernel tens of milliseconds: only when it is needed. */
@@ -339,7 +321,7 @@ static void ask_kernel(struct symbols *symbols)
 	close_fd(&symbols->kernel_fd);
 }
 
-static bool find_kernel(
+static void name_kernel(
 	struct symbols *symbols, const struct model_frame *frame, struct symbol *symbol)
 {
 	ask_kernel(symbols);
@@ -347,16 +329,32 @@ static bool find_kernel(
 	const struct table_range *range =
 		kallsyms == NULL ? NULL : table_find(&kallsyms->table, frame->address - frame->is_return);
 
-	symbol->image = strings_intern(symbols->strings, "kernel", 6, NULL);
 	if (range != NULL) {
 		symbol->name =
 			function(symbols, &kallsyms_source, kallsyms, &kallsyms->table, range, MODEL_NONE);
 		symbol->is_named = symbol->name != 0;
 	}
+	keeping_recall(symbols->kept_kernel, frame->address, frame->is_return, symbol);
 	if (symbol->name == 0) {
 		symbol->name = place(symbols, bytes_text_of("kernel"), frame->address);
 	}
-	return symbol->image != 0 && symbol->name != 0;
+}
+
+static bool find_kernel(
+	struct symbols *symbols, const struct model_frame *frame, struct symbol *symbol)
+{
+	struct map *places = &symbols->kernel_places[frame->is_return];
+	const uint64_t *known = map_get(places, frame->address);
+
+	symbol->image = strings_intern(symbols->strings, "kernel", 6, NULL);
+	if (symbol->image != 0 && known != NULL) {
+		symbol->name = (uint32_t)(*known >> 1);
+		symbol->is_named = *known & 1;
+		return true;
+	}
+	name_kernel(symbols, frame, symbol);
+	return symbol->image != 0 && symbol->name != 0 &&
+		   map_put(places, frame->address, PLACE_VALUE(symbol));
 }
 
 bool symbols_find(struct symbols *symbols, const struct model_frame *frame, struct symbol *symbol)
@@ -378,20 +376,34 @@ bool symbols_find(struct symbols *symbols, const struct model_frame *frame, stru
 	return symbol->name != 0;
 }
 
-enum symbols_state symbols_state(const struct symbols *symbols, uint32_t image)
+static bool has_names(uint64_t state)
 {
-	return symbols->images[image].state;
+	return state == SYMBOLS_DYNSYM || state == SYMBOLS_SYMTAB;
 }
 
-const uint8_t *symbols_build_id(const struct symbols *symbols, uint32_t image, size_t *len)
+enum symbols_state symbols_state(const struct symbols *symbols, uint32_t index)
 {
-	const struct symtab *symtab = symbols->images[image].symtab;
+	const struct image *image = &symbols->images[index];
 
-	if (symtab == NULL || symtab->elf.build_id_bytes == 0) {
-		return NULL;
+	if (image->kept != NULL && has_names(image->kept->state) && !has_names(image->state)) {
+		return (enum symbols_state)image->kept->state;
 	}
-	*len = symtab->elf.build_id_bytes;
-	return symtab->elf.build_id;
+	return image->state;
+}
+
+const uint8_t *symbols_build_id(const struct symbols *symbols, uint32_t index, size_t *len)
+{
+	const struct image *image = &symbols->images[index];
+
+	if (image->symtab != NULL && image->symtab->elf.build_id_bytes > 0) {
+		*len = image->symtab->elf.build_id_bytes;
+		return image->symtab->elf.build_id;
+	}
+	if (image->kept != NULL && image->kept->file_build_id_bytes > 0) {
+		*len = image->kept->file_build_id_bytes;
+		return image->kept->file_build_id;
+	}
+	return NULL;
 }
 
 bool symbols_kernel_is_hidden(const struct symbols *symbols)

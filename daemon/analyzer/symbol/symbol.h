@@ -5,7 +5,9 @@
 #include <stdint.h>
 
 #include "analyzer/model/model.h"
+#include "base/buffer.h"
 #include "base/strings.h"
+#include "protocol/error.h"
 
 /*
  * Names for frames. Sources are asked in order; whoever has none gets a name that says where it is:
@@ -43,6 +45,17 @@ void symbols_destroy(struct symbols *symbols);
 /* Takes fd: the file of an image (by its journal id), or /proc/kallsyms. Closed at once when no frame needs it. */
 void symbols_give_image(struct symbols *symbols, uint64_t journal_id, int fd);
 void symbols_give_kernel(struct symbols *symbols, int fd);
+
+/* The vDSO of this process is not that of the journal: another kernel runs. Before the first symbols_find. */
+void symbols_forget_vdso(struct symbols *symbols);
+
+/*
+ * Takes fd: an earlier capture.symbols of the same journal (kept.h). Its names are used where no file that was given has one: naming again only
+ * improves. Once, before the first symbols_find. False: err, it cannot be read; nothing of it is used.
+ */
+bool symbols_give_kept(struct symbols *symbols, int fd, struct error *err);
+/* Appends what was found so far as a capture.symbols. False: memory is out. */
+bool symbols_keep(const struct symbols *symbols, struct buffer *out);
 
 /* False: memory is out. */
 bool symbols_find(struct symbols *symbols, const struct model_frame *frame, struct symbol *symbol);
