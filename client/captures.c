@@ -12,7 +12,7 @@
 #include "protocol/limits.h"
 #include "protocol/text.h"
 
-/* Commands about captures: captures, show, wait, label, pin, unpin, delete. */
+/* Commands about captures: captures, show, wait, symbolize, label, pin, unpin, delete. */
 
 #define COLOR_FAILED "\033[31m"
 #define COLOR_END    "\033[m"
@@ -220,6 +220,31 @@ static int run_wait(struct profctl *profctl, int argc, char **argv)
 	return status;
 }
 
+/* --- symbolize --- */
+
+static int run_symbolize(struct profctl *profctl, int argc, char **argv)
+{
+	int status = EXIT_SUCCESS;
+	struct choice choice;
+	struct profclient *client = NULL;
+	if (!parse(profctl, &symbolize_command, argc, argv, 0, &choice, &status) ||
+		(client = profctl_connect(profctl, true, &status)) == NULL) {
+		return status;
+	}
+	json_t *record = find(profctl, client, &choice, argv, &status);
+	if (record != NULL) {
+		json_t *named = profctl_call(profctl, client, "SymbolizeCapture",
+			json_pack("{s:O}", "capture_id", json_object_get(record, "capture_id")), &status);
+		if (named != NULL) {
+			captures_print(profctl, named);
+		}
+		json_decref(named);
+	}
+	json_decref(record);
+	profclient_close(client);
+	return status;
+}
+
 /* --- label, pin, unpin --- */
 
 /* UpdateCapture with the change (taken), of the capture that argv names. */
@@ -329,6 +354,15 @@ const struct profctl_command wait_command = {
 	.help = LAST_HELP "  --timeout SECONDS  give up after so long (exit status 7)\n",
 	.options = wait_options,
 	.run = run_wait,
+};
+
+const struct profctl_command symbolize_command = {
+	.name = "symbolize",
+	.synopsis = "CAPTURE | --last",
+	.about = "make the names of a capture again, and its artifacts",
+	.help = LAST_HELP,
+	.options = capture_options,
+	.run = run_symbolize,
 };
 
 const struct profctl_command label_command = {

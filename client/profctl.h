@@ -48,7 +48,7 @@ extern const struct profctl_command output_command;  /* output.c */
 extern const struct profctl_command input_command;   /* input.c */
 extern const struct profctl_command capture_command; /* capture.c */
 extern const struct profctl_command captures_command, wait_command, show_command, delete_command,
-	label_command, pin_command, unpin_command;                      /* captures.c */
+	symbolize_command, label_command, pin_command, unpin_command;   /* captures.c */
 extern const struct profctl_command events_command;                 /* events.c */
 extern const struct profctl_command daemon_command, status_command; /* daemon.c */
 extern const struct profctl_command doctor_command;                 /* doctor.c */

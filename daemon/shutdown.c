@@ -56,6 +56,7 @@ static void stop(struct shutdown *shutdown, int signal, uint64_t grace_ms, uint6
 	while ((capture = captures_next(daemon->captures, capture)) != NULL) {
 		capture_stop(capture, "daemon_shutdown", false);
 	}
+	captures_symbolize_stop(daemon->captures);
 	processes_stop_all(daemon->processes, signal, grace_ms);
 	uv_timer_start(&shutdown->limit, on_limit, limit_ms, 0);
 }

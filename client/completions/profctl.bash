@@ -21,7 +21,7 @@ _profctl_signals()
 _profctl()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-	local commands="record launch ps resume stop signal output input capture captures wait show label pin unpin delete
+	local commands="record launch ps resume stop signal output input capture captures wait show symbolize label pin unpin delete
 		events daemon status doctor call"
 	local common="--socket --json --no-start --color --help"
 	local global=() command= at=1 options= words=
@@ -90,7 +90,7 @@ _profctl()
 	output) options="-f --follow --stderr" ;;
 	capture) options="-F --hz -d --duration -o --output -k --kernel -l --label -w --wait --pid" ;;
 	wait) options="--last --timeout" ;;
-	show | label | pin | unpin) options="--last" ;;
+	show | symbolize | label | pin | unpin) options="--last" ;;
 	events) options="-b --build -c --capture --since -n --count" ;;
 	daemon) options="--now --drain" ;;
 	esac
@@ -119,7 +119,7 @@ _profctl()
 		esac
 		;;
 	resume | output | input | capture) words=$(_profctl_ids ps build_id) ;;
-	wait | show | label | pin | unpin | delete) words=$(_profctl_ids captures capture_id) ;;
+	wait | show | symbolize | label | pin | unpin | delete) words=$(_profctl_ids captures capture_id) ;;
 	daemon) words="start stop run status" ;;
 	esac
 	COMPREPLY=($(compgen -W "$words" -- "$cur"))

@@ -1,6 +1,6 @@
 # fish completion for profctl(1). Ids are asked of a daemon that runs; none is started.
 
-set -l commands record launch ps resume stop signal output input capture captures wait show label pin unpin delete \
+set -l commands record launch ps resume stop signal output input capture captures wait show symbolize label pin unpin delete \
     events daemon status doctor call
 
 function __profctl_ids
@@ -37,6 +37,7 @@ complete -c profctl -n $none -a capture -d 'start to sample a program'
 complete -c profctl -n $none -a captures -d 'the captures that are kept'
 complete -c profctl -n $none -a wait -d 'wait for the end of a capture'
 complete -c profctl -n $none -a show -d 'what became of a capture'
+complete -c profctl -n $none -a symbolize -d 'make the names of a capture again'
 complete -c profctl -n $none -a label -d 'label a capture'
 complete -c profctl -n $none -a pin -d 'keep a capture whatever its age'
 complete -c profctl -n $none -a unpin -d 'undo pin'
@@ -77,9 +78,9 @@ complete -c profctl -n '__fish_seen_subcommand_from output' -l stderr -d 'standa
 complete -c profctl -n '__fish_seen_subcommand_from capture' -s w -l wait -d 'wait for its end'
 complete -c profctl -n '__fish_seen_subcommand_from capture' -l pid -d 'it is a process id'
 complete -c profctl -n '__fish_seen_subcommand_from resume signal output input capture' -a '(__profctl_builds)'
-complete -c profctl -n '__fish_seen_subcommand_from wait show label pin unpin' -l last -d 'the newest capture'
+complete -c profctl -n '__fish_seen_subcommand_from wait show symbolize label pin unpin' -l last -d 'the newest capture'
 complete -c profctl -n '__fish_seen_subcommand_from wait' -l timeout -x -d 'give up after SECONDS'
-complete -c profctl -n '__fish_seen_subcommand_from wait show label pin unpin delete' -a '(__profctl_captures)'
+complete -c profctl -n '__fish_seen_subcommand_from wait show symbolize label pin unpin delete' -a '(__profctl_captures)'
 complete -c profctl -n '__fish_seen_subcommand_from events' -s b -l build -x -a '(__profctl_builds)' -d 'of this build'
 complete -c profctl -n '__fish_seen_subcommand_from events' -s c -l capture -x -a '(__profctl_captures)' -d 'of this capture'
 complete -c profctl -n '__fish_seen_subcommand_from events' -l since -x -d 'first those after SEQ'

@@ -18,7 +18,7 @@
 /* Packets read in one turn of the loop: a chatterer must not keep the others waiting. */
 #define PACKETS_A_TURN 64
 
-enum feed_step { FEED_NOTHING, FEED_BEGIN, FEED_IMAGES, FEED_KERNEL, FEED_FINISH };
+enum feed_step { FEED_NOTHING, FEED_BEGIN, FEED_IMAGES, FEED_KERNEL, FEED_KEPT, FEED_FINISH };
 
 struct analyzer {
 	const struct analyzer_ops *ops; /* NULL once done, failed or closed */
@@ -225,9 +225,9 @@ static json_t *begin_packet(const struct analyzer_input *input, int *files, size
 			files[(*count)++] = input->artifacts->files[i].fd;
 		}
 	}
-	return json_pack("{s:s, s:i, s:s, s:b, s:o, s:O}", "type", "begin", "version", ANALYSIS_VERSION,
-		"capture_id", input->capture_id, "symbols", input->symbols, "outputs", outputs, "facts",
-		(json_t *)input->facts);
+	return json_pack("{s:s, s:i, s:s, s:b, s:b, s:o, s:O}", "type", "begin", "version",
+		ANALYSIS_VERSION, "capture_id", input->capture_id, "symbols", input->symbols, "same_kernel",
+		input->has_same_kernel, "outputs", outputs, "facts", (json_t *)input->facts);
 }
 
 /* What comes next, and the step that follows it. */
@@ -245,6 +245,9 @@ static json_t *next_packet(struct analyzer *analyzer, int *files, size_t *count)
 	case FEED_KERNEL:
 		files[(*count)++] = input->kernel_symbols_fd;
 		return json_pack("{s:s}", "type", "kernel_symbols");
+	case FEED_KEPT:
+		files[(*count)++] = input->kept_symbols_fd;
+		return json_pack("{s:s}", "type", "kept_symbols");
 	case FEED_FINISH:
 	case FEED_NOTHING:
 	default:
@@ -262,6 +265,9 @@ static void advance(struct analyzer *analyzer)
 		analyzer->next_image++;
 		break;
 	case FEED_KERNEL:
+		analyzer->step = FEED_KEPT;
+		break;
+	case FEED_KEPT:
 		analyzer->step = FEED_FINISH;
 		break;
 	case FEED_FINISH:
@@ -272,7 +278,13 @@ static void advance(struct analyzer *analyzer)
 		break;
 	}
 	if (analyzer->step == FEED_IMAGES && analyzer->next_image == analyzer->input.image_count) {
-		analyzer->step = analyzer->input.kernel_symbols_fd >= 0 ? FEED_KERNEL : FEED_FINISH;
+		analyzer->step = FEED_KERNEL;
+	}
+	if (analyzer->step == FEED_KERNEL && analyzer->input.kernel_symbols_fd < 0) {
+		analyzer->step = FEED_KEPT;
+	}
+	if (analyzer->step == FEED_KEPT && analyzer->input.kept_symbols_fd < 0) {
+		analyzer->step = FEED_FINISH;
 	}
 }
 

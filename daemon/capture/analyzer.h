@@ -41,8 +41,10 @@ struct analyzer_options {
 struct analyzer_input {
 	const char *capture_id;
 	bool symbols;
+	bool has_same_kernel; /* that of the capture runs now: our vDSO is its vDSO */
 	int journal_fd;
 	int kernel_symbols_fd;             /* -1: none */
+	int kept_symbols_fd;               /* an earlier capture.symbols; -1: none */
 	const struct artifacts *artifacts; /* those with a descriptor */
 	const struct pipeline_image *images;
 	size_t image_count;

@@ -1,5 +1,6 @@
 #include "capture/artifacts.h"
 
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@ static const struct {
 	[ARTIFACT_IS_FOLDED] = {"folded", ARTIFACT_FOLDED, "." ARTIFACT_FOLDED ".tmp"},
 	[ARTIFACT_IS_SVG] = {"svg", ARTIFACT_SVG, "." ARTIFACT_SVG ".tmp"},
 	[ARTIFACT_IS_JSON] = {"json", ARTIFACT_JSON, "." ARTIFACT_JSON ".tmp"},
+	[ARTIFACT_IS_SYMBOLS] = {"symbols", ARTIFACT_SYMBOLS, "." ARTIFACT_SYMBOLS ".tmp"},
 };
 
 const char *artifact_kind(enum artifact artifact)
@@ -29,6 +31,28 @@ void artifacts_init(struct artifacts *artifacts, int folder_fd)
 	*artifacts = (struct artifacts){.folder_fd = folder_fd};
 	for (int i = 0; i < ARTIFACT_KINDS; i++) {
 		artifacts->files[i].fd = -1;
+	}
+}
+
+static bool is_named(const json_t *formats, const char *kind)
+{
+	size_t i;
+	json_t *format;
+	json_array_foreach(formats, i, format)
+	{
+		const char *text = json_string_value(format);
+		if (text != NULL && strcmp(text, kind) == 0) {
+			return true;
+		}
+	}
+	return !json_is_array(formats);
+}
+
+void artifacts_want(struct artifacts *artifacts, const json_t *formats)
+{
+	for (int i = 0; i < ARTIFACT_KINDS; i++) {
+		artifacts->files[i].is_wanted =
+			i == ARTIFACT_IS_SYMBOLS || is_named(formats, names[i].kind);
 	}
 }
 
@@ -99,7 +123,7 @@ void artifacts_discard(struct artifacts *artifacts)
 		if (artifacts->files[i].is_wanted) {
 			files_remove(artifacts->folder_fd, names[i].temporary, NULL);
 		}
-		if (artifacts->files[i].is_complete) {
+		if (artifacts->files[i].is_complete && !artifacts->replaces) {
 			files_remove(artifacts->folder_fd, names[i].name, NULL);
 			artifacts->files[i].is_complete = false;
 		}

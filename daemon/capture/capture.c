@@ -48,6 +48,7 @@ void captures_destroy(struct captures *captures)
 	if (captures == NULL) {
 		return;
 	}
+	captures_symbolize_stop(captures);
 	captures->is_closed = true;
 	deleting_finish(captures);
 	while (captures->first != NULL) {
@@ -65,6 +66,7 @@ void captures_abandon(struct captures *captures)
 			analyzer_kill(capture->analyzer);
 		}
 	}
+	symbolizing_abandon(captures);
 }
 
 size_t captures_running(const struct captures *captures)

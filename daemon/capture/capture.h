@@ -87,6 +87,19 @@ typedef void (*capture_deleted_fn)(void *context, const char *left, const struct
 bool captures_delete(struct captures *captures, const char *capture_id, capture_deleted_fn done,
 	void *context, struct error *err);
 
+/* done is called once, from a later turn of the loop: the capture's new record, or err and it is as it was. Both borrowed. */
+typedef void (*capture_symbolized_fn)(void *context, const json_t *record, const struct error *err);
+/*
+ * Makes the names of a capture that has ended again, from its journal, the files that are still the same, and what was known before; and its
+ * artifacts from them. One that had failed, but whose journal has samples, is finished by it. No event tells of it.
+ * False: capture_not_found, capture_busy (it runs, or is named already), limit_exceeded, shutting_down, io. Later: no_samples, disk_full, io, internal.
+ */
+bool captures_symbolize(struct captures *captures, const char *capture_id,
+	capture_symbolized_fn done, void *context, struct error *err);
+bool captures_is_symbolizing(const struct captures *captures, const char *capture_id);
+/* Ends them all with shutting_down, and begins none any more. */
+void captures_symbolize_stop(struct captures *captures);
+
 /* One that has not ended; NULL. */
 struct capture *captures_find(struct captures *captures, const char *capture_id);
 struct capture *captures_next(struct captures *captures, struct capture *after);

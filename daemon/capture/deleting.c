@@ -142,6 +142,11 @@ bool captures_delete(struct captures *captures, const char *capture_id, capture_
 			err, ERROR_CAPTURE_BUSY, "the capture %s is %s", capture_id, running->record.state);
 		return error_hint(err, "end it with StopCapture, or end and delete it with discard: true");
 	}
+	if (running == NULL && captures_is_symbolizing(captures, capture_id)) {
+		error_set(err, ERROR_CAPTURE_BUSY, "the names of the capture %s are being made again",
+			capture_id);
+		return error_hint(err, "delete it when that has ended");
+	}
 	if (running != NULL || store_get(captures->options.store, capture_id) == NULL) {
 		return error_set(err, ERROR_CAPTURE_NOT_FOUND, "there is no capture \"%s\"", capture_id);
 	}

@@ -10,8 +10,6 @@
 #include "protocol/names.h"
 #include "target/target.h"
 
-#define ANALYZER_STALL_MS 60000
-
 static void analyze(struct capture *capture, bool symbols);
 
 static void drop_analyzer(struct capture *capture, bool kill_now)
@@ -278,7 +276,7 @@ static void start_analyzer(struct capture *capture)
 		.path = capture->captures->analyzer_path,
 		.ops = &analyzer_ops,
 		.context = capture,
-		.stall_ms = ANALYZER_STALL_MS,
+		.stall_ms = CAPTURE_ANALYZER_STALL_MS,
 	};
 	capture->analyzer_error = (struct error){0};
 	capture->analyzer = analyzer_start(&options, &capture->analyzer_error);
@@ -289,8 +287,10 @@ static void feed(struct capture *capture)
 	struct analyzer_input input = {
 		.capture_id = capture->record.id,
 		.symbols = capture->symbols,
+		.has_same_kernel = capture->recovery == NULL || recovery_has_same_kernel(capture->recovery),
 		.journal_fd = capture->journal_fd,
 		.kernel_symbols_fd = capture->symbols ? capture->kernel_symbols_fd : -1,
+		.kept_symbols_fd = -1,
 		.artifacts = &capture->artifacts,
 	};
 	if (capture->symbols && capture->recovery != NULL) {

@@ -348,6 +348,7 @@ json_t *record_to_json(const struct record *record)
 	set_time(object, "started_unix_us", record->started_unix_us);
 	set_time(object, "ended_unix_us", record->ended_unix_us);
 	set_effective(object, record);
+	set_count(object, "rings_bytes", record->effective.ring_bytes);
 	set_copy(object, "options", record->options);
 	set_text(object, "folder", record->folder);
 	set_result(object, record);

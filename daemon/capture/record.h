@@ -47,6 +47,8 @@ bool record_init(struct record *record, const struct process *process, pid_t pid
 /* Of a capture that another daemon began: kept is its record, read from a file and thus of any content; what is wrong in it is left out. The state is
  * "symbolizing". False when memory is out. record_restore.c. */
 bool record_restore(struct record *record, const json_t *kept);
+/* The same of one that has ended, to be analyzed again: with its end, without what the last analysis said. */
+bool record_restore_ended(struct record *record, const json_t *kept);
 /* As much of a record as the journal's CAPTURE record (record_facts) knows, for record_restore. Owned. */
 json_t *record_kept_of_facts(const json_t *facts);
 void record_finish(struct record *record);

@@ -115,6 +115,55 @@ bool record_restore(struct record *record, const json_t *kept)
 	return copy_text(kept, "cwd", &record->cwd);
 }
 
+static const char *constant_reason(const char *reason)
+{
+	static const char *const reasons[] = {"duration", "stopped", "target_exited",
+		"target_privileged", "limit", "disk_full", "client_exited", "daemon_shutdown", "recovered"};
+	for (size_t i = 0; reason != NULL && i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		if (strcmp(reasons[i], reason) == 0) {
+			return reasons[i];
+		}
+	}
+	return "recovered"; /* it ended before anybody could say why */
+}
+
+/* The warnings that do not come from an analysis, and are not about one. */
+static void drop_findings(struct record *record)
+{
+	static const char *const own[] = {"events_not_opened", "kernel_time_not_sampled",
+		"ring_memory_small", "children_cost_samples", "recovered", "folder_moved"};
+	for (size_t i = json_array_size(record->warnings); i-- > 0;) {
+		const char *code =
+			json_string_value(json_object_get(json_array_get(record->warnings, i), "code"));
+		size_t known = 0;
+		while (known < sizeof(own) / sizeof(own[0]) && strcmp(own[known], code) != 0) {
+			known++;
+		}
+		if (known == sizeof(own) / sizeof(own[0])) {
+			json_array_remove(record->warnings, i);
+		}
+	}
+}
+
+bool record_restore_ended(struct record *record, const json_t *kept)
+{
+	if (!record_restore(record, kept)) {
+		record_finish(record);
+		return false;
+	}
+	const json_t *summary = json_object_get(kept, "summary");
+	record->reason = constant_reason(text_of(kept, "reason", LIMIT_LABEL_BYTES));
+	record->ended_unix_us = count_of(kept, "ended_unix_us");
+	record->lost = count_of(kept, "lost");
+	record->elapsed_ms = count_of(summary, "duration_ms");
+	if (summary == NULL && record->ended_unix_us > record->started_unix_us) {
+		record->elapsed_ms = (record->ended_unix_us - record->started_unix_us) / 1000;
+	}
+	record->effective.ring_bytes = count_of(kept, "rings_bytes");
+	drop_findings(record);
+	return true;
+}
+
 json_t *record_kept_of_facts(const json_t *facts)
 {
 	json_t *kept = json_object();

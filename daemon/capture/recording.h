@@ -17,8 +17,10 @@
 
 /*
  * The inside of a capture, for this folder alone: starting.c has its beginning, capture.c its life, ending.c its end; recovery.c begins again
- * what another daemon had begun, deleting.c and retention.c let go of what has ended.
+ * what another daemon had begun, deleting.c and retention.c let go of what has ended, symbolizing.c names it again.
  */
+#define CAPTURE_ANALYZER_STALL_MS 60000 /* so long an analyzer may be silent */
+
 enum capture_phase {
 	CAPTURE_ARMED,
 	CAPTURE_SAMPLING,
@@ -37,10 +39,12 @@ struct captures {
 	size_t count;
 	size_t recovering; /* of those, the recoveries; and of these, those that wait */
 	size_t waiting;
-	bool is_ending;             /* no further recovery begins */
-	struct deletion *deletions; /* deleting.c: in their order, the first has begun */
-	size_t works;               /* on workers, that look at this when they are done */
-	bool is_closed;             /* destroyed but for those */
+	bool is_ending;                   /* no further recovery begins */
+	struct deletion *deletions;       /* deleting.c: in their order, the first has begun */
+	struct symbolizing *symbolizings; /* symbolizing.c */
+	bool is_symbolizing_over;
+	size_t works;   /* on workers, that look at this when they are done */
+	bool is_closed; /* destroyed but for those */
 };
 
 struct capture {
@@ -101,6 +105,7 @@ void ending_cancel(struct capture *capture);
 /* recovery.c */
 void recovery_destroy(struct recovery *recovery);
 const struct pipeline_image *recovery_images(const struct recovery *recovery, size_t *count);
+bool recovery_has_same_kernel(const struct recovery *recovery);
 /* Begins the oldest that waits, unless one is at work or the daemon ends. */
 void recovery_next(struct captures *captures);
 
@@ -109,6 +114,9 @@ void deleting_resume(struct captures *captures);
 void deleting_finish(struct captures *captures);
 /* retention.c: deletes what is more than may be kept; never spared (NULL: none). */
 void retention_apply(struct captures *captures, const char *spared);
+
+/* symbolizing.c: kills its analyzers. */
+void symbolizing_abandon(const struct captures *captures);
 
 /* One more, or one less, work that looks at captures when it is done. */
 void captures_hold(struct captures *captures);

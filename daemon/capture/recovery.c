@@ -46,6 +46,11 @@ const struct pipeline_image *recovery_images(const struct recovery *recovery, si
 	return recovery->salvage.opened.items;
 }
 
+bool recovery_has_same_kernel(const struct recovery *recovery)
+{
+	return salvage_is_of_this_boot(&recovery->salvage);
+}
+
 /* "2026-11-30 03:15:04.123 UTC" */
 static void describe_time(uint64_t unix_us, char text[64])
 {
@@ -126,27 +131,10 @@ static void take_facts(struct capture *capture)
 	}
 }
 
-static bool is_wanted(const json_t *formats, const char *name)
-{
-	size_t i;
-	json_t *format;
-	json_array_foreach(formats, i, format)
-	{
-		const char *text = json_string_value(format);
-		if (text != NULL && strcmp(text, name) == 0) {
-			return true;
-		}
-	}
-	return !json_is_array(formats);
-}
-
 static bool create_artifacts(struct capture *capture, struct error *err)
 {
-	const json_t *formats = json_object_get(capture->record.options, "formats");
 	artifacts_init(&capture->artifacts, capture->folder.fd);
-	for (int i = 0; i < ARTIFACT_KINDS; i++) {
-		capture->artifacts.files[i].is_wanted = is_wanted(formats, artifact_kind((enum artifact)i));
-	}
+	artifacts_want(&capture->artifacts, json_object_get(capture->record.options, "formats"));
 	return artifacts_create(&capture->artifacts, err);
 }
 

@@ -67,8 +67,9 @@ void retention_apply(struct captures *captures, const char *spared)
 	uint64_t now_us = clock_unix_us();
 	while (store_look(store, entry.id, &entry)) {
 		/* One without a size has only just ended. */
-		bool may_go =
-			counts(&entry) && entry.bytes > 0 && (spared == NULL || strcmp(entry.id, spared) != 0);
+		bool may_go = counts(&entry) && entry.bytes > 0 &&
+					  (spared == NULL || strcmp(entry.id, spared) != 0) &&
+					  !captures_is_symbolizing(captures, entry.id);
 		const char *why = may_go ? surplus(&captures->options.keep, &kept, &entry, now_us) : NULL;
 		if (why != NULL && let_go(captures, entry.id, why)) {
 			kept.captures--;

@@ -307,6 +307,7 @@ static bool make_folder(
 	capture->artifacts.files[ARTIFACT_IS_FOLDED].is_wanted = options->write_folded;
 	capture->artifacts.files[ARTIFACT_IS_SVG].is_wanted = options->write_svg;
 	capture->artifacts.files[ARTIFACT_IS_JSON].is_wanted = options->write_json;
+	capture->artifacts.files[ARTIFACT_IS_SYMBOLS].is_wanted = true;
 	capture->record.artifacts = &capture->artifacts;
 	capture->record.id = capture->folder.id;
 	capture->record.folder = capture->folder.path;

@@ -5,7 +5,6 @@
 	const struct command variable = {.name = (method), .about = (sentence)}
 
 UNSUPPORTED(start_gpu_trace_command, "StartGpuTrace", "Records frames of a build's GPU work.");
-UNSUPPORTED(symbolize_capture_command, "SymbolizeCapture", "Makes a capture's names again.");
 UNSUPPORTED(query_frame_tree_command, "QueryFrameTree", "The call tree of a capture.");
 UNSUPPORTED(query_functions_command, "QueryFunctions", "The top functions of a capture.");
 UNSUPPORTED(query_callers_command, "QueryCallers", "Callers and callees of a function.");

@@ -30,7 +30,8 @@ def check_ended(record):
     assert record["state"] == "finished" and "error" not in record, record
     for artifact in record["artifacts"]:
         assert os.path.getsize(artifact["path"]) == artifact["bytes"] > 0, artifact
-    assert [artifact["path"] for artifact in record["artifacts"]] == [record[path] for path in PATHS], record
+    symbols = os.path.join(record["folder"], "capture.symbols")
+    assert [artifact["path"] for artifact in record["artifacts"]] == [record[path] for path in PATHS] + [symbols], record
     journal = JournalFile(os.path.join(record["folder"], "capture.journal"))
     samples = sum(read_folded(record["folded_path"]).values())
     assert journal.samples == samples == record["samples"] > 0, (journal.samples, samples, record["samples"])

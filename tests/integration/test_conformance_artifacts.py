@@ -11,10 +11,11 @@ import subprocess
 import tempfile
 import time
 import xml.parsers.expat
+import zlib
 
 from analyzers import Analyzer
 from contract import SENTENCE
-from harness import FOREVER, Client, Daemon, ProfdError, capture_end, main, program, read_folded, skip, target, wait_sampled, wait_until
+from harness import FOREVER, Client, Daemon, ProfdError, capture_end, main, program, read_folded, skip, target, wait_sampled, wait_until, write
 from journals import BASE, KERNEL, NATIVE, JournalFile, small
 from nobody import NOBODY, as_nobody
 
@@ -50,7 +51,7 @@ def test_the_folder_of_a_capture():
                 assert record["folder"] == "%s/captures/%s" % (place, record["capture_id"])
                 assert mode(place) == mode(place + "/captures") == mode(record["folder"]) == 0o700
                 names = sorted(os.listdir(record["folder"]))
-                assert names == ["capture.folded", "capture.journal", "capture.json", "capture.svg", "record.json"], names
+                assert names == ["capture.folded", "capture.journal", "capture.json", "capture.svg", "capture.symbols", "record.json"], names
                 assert {mode(os.path.join(record["folder"], name)) for name in names} == {0o600}
                 client.close()
             finally:
@@ -68,7 +69,7 @@ def test_an_output_folder_and_the_record():
         here = make(client)
         record = make(client, output_dir=elsewhere)
         assert record["folder"] == "%s/%s" % (elsewhere, record["capture_id"]) and mode(record["folder"]) == 0o700
-        assert sorted(os.listdir(record["folder"])) == ["capture.folded", "capture.journal", "capture.json", "capture.svg"]
+        assert sorted(os.listdir(record["folder"])) == ["capture.folded", "capture.journal", "capture.json", "capture.svg", "capture.symbols"]
         for each in (here, record):
             with open("%s/captures/%s/record.json" % (daemon.data_dir, each["capture_id"])) as file:
                 assert {name: value for name, value in json.load(file).items() if name in each} == each
@@ -113,7 +114,7 @@ def test_files_appear_whole():
         precious = os.path.join(daemon.root, "precious")
         with open(precious, "w") as file:
             file.write("mine")
-        for name in ("capture.folded", "capture.svg", "capture.json"):
+        for name in ("capture.folded", "capture.svg", "capture.json", "capture.symbols"):
             os.symlink(precious, os.path.join(folder, name))
         watch = libc.inotify_init1(os.O_NONBLOCK)
         libc.inotify_add_watch(watch, folder.encode(), CREATE | MOVED_TO)
@@ -123,7 +124,7 @@ def test_files_appear_whole():
         os.close(watch)
         moved = [name for mask, name in events if mask == MOVED_TO]
         created = [name for mask, name in events if mask == CREATE]
-        assert {"capture.folded", "capture.svg", "capture.json", "record.json"} <= set(moved) and not set(moved) & set(created), events
+        assert {"capture.folded", "capture.svg", "capture.json", "capture.symbols", "record.json"} <= set(moved) and not set(moved) & set(created), events
         with open(precious) as file:
             assert file.read() == "mine"
         assert all(stat.S_ISREG(os.lstat(os.path.join(folder, name)).st_mode) for name in os.listdir(folder))
@@ -153,7 +154,7 @@ def test_artifacts_are_synced_before_they_have_their_names():
     capture_id, text = traced_capture()
     opened = [line for line in text.splitlines() if "O_CREAT" in line and capture_id in line]
     assert len(opened) >= 5 and all("O_EXCL" in line and "O_NOFOLLOW" in line and " openat(" in line for line in opened), opened
-    check_synced(text, "capture.folded", "capture.svg", "capture.json")
+    check_synced(text, "capture.folded", "capture.svg", "capture.json", "capture.symbols")
 
 
 @SENTENCE("It is renamed into its place at each change of state; the last one is synced behind the terminal event, which waits for the "
@@ -307,13 +308,76 @@ def test_the_journal():
         assert 0 < Records(path).samples == record["samples"] < whole.samples, record
 
 
-@SENTENCE("`capture.symbols`: what the addresses were called when it was finished (names, files, lines, inlines, sources). Journal and "
-          "symbols together make everything else; a later symbolization only improves it. (Not written yet.)", "`capture.svg`: an "
-          "interactive flame graph in one file, no network.")
-def test_the_picture_and_what_is_not_written():
+@SENTENCE("`capture.symbols`: what the addresses were called when it was finished (names, files, lines, inlines, sources).", "Written whatever "
+          "`formats` says, and described, byte by byte, in `daemon/analyzer/symbol/kept.h`.", "(Names only; files, lines and inlines not yet.)")
+def test_names_are_kept():
+    with Daemon() as daemon:
+        record = make(daemon.connect(), formats=["folded"])
+        assert sorted(os.listdir(record["folder"])) == ["capture.folded", "capture.journal", "capture.symbols", "record.json"], os.listdir(record["folder"])
+        with open(os.path.join(record["folder"], "capture.symbols"), "rb") as file:
+            data = file.read()
+        magic, version, length, crc, reserved = struct.unpack("<4sIQII", data[:24])
+        assert (magic, version, length, reserved) == (b"PSY1", 1, len(data) - 24, 0) and crc == zlib.crc32(data[24:])
+        assert b"burn" in data or b"_start" in data or b"main" in data, data
+
+
+@SENTENCE("Journal and symbols together make everything else; a later symbolization only improves it.", "`SymbolizeCapture` | capture_id, "
+          "symbol_path?, debuginfod? | final record, with names made again and artifacts rewritten: from the journal, the files that are still the "
+          "same, and, where one is gone or changed, the names that `capture.symbols` kept.")
+def test_names_are_made_again_from_what_is_left():
+    with Daemon() as daemon:
+        client = daemon.connect()
+        program = shutil.copy(target("shares"), daemon.root)
+        made = client.call("LaunchProcess", argv=[program, "1", "100", "0"], stdio="null", profile={})
+        record = client.call("WaitCapture", capture_id=made["capture_id"])
+        stacks = read_folded(record["folded_path"])
+        assert any("heavy" in stack for stack in stacks), stacks
+        os.unlink(program)
+        for path in ("folded_path", "svg_path", "metadata_path"):
+            os.unlink(record[path])
+        again = client.call("SymbolizeCapture", capture_id=record["capture_id"])
+        assert read_folded(again["folded_path"]) == stacks and again == client.call("GetCapture", capture_id=record["capture_id"])
+        assert all(os.path.getsize(again[path]) > 0 for path in ("svg_path", "metadata_path"))
+
+
+@SENTENCE("A capture that had failed although its journal holds samples is finished by it.", "What fails leaves the capture as it was; no event tells of "
+          "it; at most 4 at once, and until it has ended the capture is `capture_busy` for `DeleteCapture` and itself")
+def test_what_naming_again_changes():
+    with tempfile.TemporaryDirectory() as folder:
+        script = "#!/bin/sh\n[ -e %s/broken ] && exit 3\nwhile [ -e %s/wait ]; do sleep 0.02; kill -0 $PPID || exit 1; done\nexec %s \"$@\"\n"
+        analyzer = write(folder, "analyzer", script % (folder, folder, program("profd-analyzer")), 0o755)
+        with Daemon(env={"PROFD_ANALYZER": analyzer}) as daemon:
+            client, other = daemon.connect(), daemon.connect()
+            write(folder, "broken", "", 0o644)
+            launched = launch(client, [target("steady"), "60"], profile={"hz": 2000})
+            failed = client.call("WaitCapture", capture_id=launched["capture_id"])
+            assert failed["state"] == "failed", failed
+            assert client.fails("SymbolizeCapture", capture_id=failed["capture_id"]).code == "internal"
+            assert client.call("GetCapture", capture_id=failed["capture_id"]) == failed
+            os.unlink(os.path.join(folder, "broken"))
+            other.call("Subscribe")
+            assert client.call("SymbolizeCapture", capture_id=failed["capture_id"])["state"] == "finished"
+            records = [make(client) for _ in range(5)]
+            other.call("Ping")
+            other.events.clear()
+            write(folder, "wait", "", 0o644)
+            numbers = [client.send("SymbolizeCapture", capture_id=record["capture_id"]) for record in records[:4]]
+            client.call("Ping")
+            error = client.fails("SymbolizeCapture", capture_id=records[4]["capture_id"])
+            assert error.code == "limit_exceeded" and "4" in error.message, error.error
+            for method in ("DeleteCapture", "SymbolizeCapture"):
+                assert client.fails(method, capture_id=records[0]["capture_id"]).code == "capture_busy"
+            os.unlink(os.path.join(folder, "wait"))
+            for number, record in zip(numbers, records):
+                assert client.wait_reply(number)["folded_path"] == record["folded_path"]
+            other.call("Ping")
+            assert other.events == [], other.events
+
+
+@SENTENCE("`capture.svg`: an interactive flame graph in one file, no network.")
+def test_the_picture():
     with Daemon() as daemon:
         record = make(daemon.connect())
-        assert "capture.symbols" not in os.listdir(record["folder"]), "it is written: the contract says not yet"
         with open(record["svg_path"], "rb") as file:
             data = file.read()
         seen = []

@@ -50,7 +50,7 @@ def test_what_reads_captures_is_not_built():
     with Daemon() as daemon:
         client = daemon.connect()
         for method in ("QueryFrameTree", "QueryFunctions", "QueryCallers", "QueryLines", "QueryThreads", "QueryImages", "QueryTimeline", "DiffCaptures",
-                       "ExportCapture", "ImportCapture", "SymbolizeCapture", "StartGpuTrace"):
+                       "ExportCapture", "ImportCapture", "StartGpuTrace"):
             error = client.fails(method, filter={"threads": ["*"]}, invert=True)
             assert error.code == "unsupported" and method in error.message, error.error
 
@@ -143,7 +143,7 @@ def test_options_of_a_capture():
         made = launch(client, [target("recursion")], profile={"max_depth": 5, "formats": ["folded"], "label": "a \u20ac"})
         record = client.call("WaitCapture", capture_id=made["capture_id"])
         assert record["label"] == "a \u20ac" and record["svg_path"] is None and record["metadata_path"] is None, record
-        assert sorted(os.listdir(folder(daemon, made["capture_id"]))) == ["capture.folded", "capture.journal", "record.json"]
+        assert sorted(os.listdir(folder(daemon, made["capture_id"]))) == ["capture.folded", "capture.journal", "capture.symbols", "record.json"]
         depths = [len([frame for frame in stack[1:] if not frame.startswith("[")]) for stack in read_folded(record["folded_path"])]
         assert max(depths) == 5, depths
 

@@ -8,9 +8,9 @@ from harness import Daemon, main, program
 # Chapter 4 of the contract: the methods of this version, and those of later ones.
 BUILT = """Hello Ping GetStatus Describe Doctor Subscribe Unsubscribe Cancel Shutdown LaunchProcess ResumeProcess
     StopProcess ListProcesses GetProcess StartSamplingProfile StopCapture WaitCapture ListCaptures GetCapture
-    DeleteCapture UpdateCapture AdoptProcess SignalProcess WriteStdin ResizePty GetOutput""".split()
+    DeleteCapture UpdateCapture SymbolizeCapture AdoptProcess SignalProcess WriteStdin ResizePty GetOutput""".split()
 LATER = """StartGpuTrace
-    SymbolizeCapture QueryFrameTree QueryFunctions QueryCallers QueryLines QueryThreads
+    QueryFrameTree QueryFunctions QueryCallers QueryLines QueryThreads
     QueryImages QueryTimeline DiffCaptures ExportCapture ImportCapture""".split()
 
 

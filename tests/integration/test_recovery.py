@@ -1,5 +1,6 @@
 """Captures that a killed daemon left are finished by the next one."""
 import contextlib
+import errno
 import os
 import re
 import shutil
@@ -116,6 +117,15 @@ def test_without_samples_it_is_failed_with_interrupted():
             assert record["error"]["data"]["hint"] and each in record["error"]["message"]
 
 
+def append(path):
+    """False while it still runs."""
+    try:
+        with open(path, "ab") as file:
+            return file.write(b"x")
+    except OSError as error:
+        return error.errno != errno.ETXTBSY
+
+
 def test_images_are_opened_again_only_when_they_are_the_same_files():
     with tempfile.TemporaryDirectory() as folder, Daemon() as daemon:
         client = daemon.connect()
@@ -132,8 +142,7 @@ def test_images_are_opened_again_only_when_they_are_the_same_files():
         os.unlink(path["gone"])
         os.unlink(path["link"])
         os.symlink(path["same"], path["link"])
-        with open(path["changed"], "ab") as file:
-            file.write(b"x")
+        wait_until(lambda: append(path["changed"]), 10, "the end of the program, which keeps its file from being written")
         client = restart(daemon)
         for name, capture_id in ids.items():
             record = client.call("WaitCapture", capture_id=capture_id)
@@ -159,7 +168,7 @@ def test_a_recovery_that_is_killed_is_recovered_again():
         for capture_id in ids:
             check_recovered(client.call("WaitCapture", capture_id=capture_id))
         assert sorted(os.listdir(os.path.join(elsewhere, ids[1]))) == \
-            ["capture.folded", "capture.journal", "capture.json", "capture.svg"]
+            ["capture.folded", "capture.journal", "capture.json", "capture.svg", "capture.symbols"]
 
 
 def test_a_daemon_that_is_asked_to_end_leaves_recoveries_to_the_next():

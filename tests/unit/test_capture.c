@@ -29,12 +29,12 @@ static void a_program_that_ends_leaves_its_artifacts(void **state)
 	assert_int_equal(stage_number(finished, "samples"), 100);
 	assert_int_equal(stage_number(finished, "build_id"), 7);
 	assert_int_equal(stage_number(finished, "pid"), getpid());
-	assert_int_equal(json_array_size(json_object_get(finished, "artifacts")), 3);
+	assert_int_equal(json_array_size(json_object_get(finished, "artifacts")), 4);
 	assert_string_equal(stage_read_file(stage_member(finished, "folded_path")), "this is folded\n");
 	assert_string_equal(stage_read_file(stage_member(finished, "svg_path")), "this is svg\n");
 	assert_string_equal(stage_read_file(stage_member(finished, "metadata_path")), "this is json\n");
-	/* journal, three artifacts, record */
-	assert_int_equal(entries_count(stage_folder_of(stage)), 5);
+	/* journal, four artifacts, record */
+	assert_int_equal(entries_count(stage_folder_of(stage)), 6);
 	const json_t *artifact = json_array_get(json_object_get(finished, "artifacts"), 0);
 	assert_int_equal(stage_number(artifact, "bytes"), strlen("this is folded\n"));
 	assert_true(stage->was_told);
@@ -63,9 +63,9 @@ static void only_the_wanted_artifacts_are_made(void **state)
 	stage->options.write_json = false;
 	stage_play(stage, "ok", 100);
 	const json_t *finished = stage_event_params("SamplingProfileFinished");
-	assert_int_equal(json_array_size(json_object_get(finished, "artifacts")), 1);
+	assert_int_equal(json_array_size(json_object_get(finished, "artifacts")), 2);
 	assert_true(json_is_null(json_object_get(finished, "svg_path")));
-	assert_int_equal(entries_count(stage_folder_of(stage)), 3);
+	assert_int_equal(entries_count(stage_folder_of(stage)), 4);
 }
 
 static void a_held_program_is_armed_until_it_runs(void **state)

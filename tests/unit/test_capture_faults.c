@@ -141,6 +141,37 @@ static void update_and_delete(struct capture_stage *stage)
 	}
 }
 
+/* Was told of an end: 1 with a record, 2 with a reason why there is none. */
+static void symbolized(void *context, const json_t *kept, const struct error *err)
+{
+	*(int *)context = err == NULL ? 1 : 2;
+	assert_true(kept != NULL || (err != NULL && err->message[0] != '\0'));
+	if (kept != NULL) {
+		assert_string_equal(stage_member(kept, "state"), "finished");
+	}
+}
+
+static void symbolize(struct capture_stage *stage)
+{
+	struct error err = {0};
+	char id[32];
+	int told = 0;
+	json_array_clear(stage_events);
+	json_t *before = store_next(stage->store, "");
+	snprintf(id, sizeof(id), "%s", stage_member(before, "capture_id"));
+	json_incref(before);
+	bool begun = captures_symbolize(stage->captures, id, symbolized, &told, &err);
+	assert_true(begun || err.message[0] != '\0');
+	uv_run(&stage->loop, UV_RUN_DEFAULT);
+	assert_int_equal(begun, told != 0);
+	assert_false(captures_is_symbolizing(stage->captures, id));
+	assert_int_equal(json_array_size(stage_events), 0);
+	if (told != 1) {
+		assert_true(json_equal(store_get(stage->store, id), before));
+	}
+	json_decref(before);
+}
+
 static void discard(struct capture_stage *stage)
 {
 	struct error err = {0};
@@ -165,7 +196,7 @@ static void check_record(const json_t *kept)
 	struct stat status;
 	bool finished = strcmp(state, "finished") == 0;
 	assert_true(finished || strcmp(state, "failed") == 0);
-	assert_int_equal(artifacts, finished ? 3 : 0);
+	assert_int_equal(artifacts, finished ? 4 : 0);
 	for (i = 0; i < 3; i++) {
 		assert_int_equal(finished, json_is_string(json_object_get(kept, paths[i])));
 	}
@@ -258,6 +289,12 @@ static void a_recovery_survives_each_failing_call(void **state)
 	fail_each(*state, &part);
 }
 
+static void naming_again_survives_each_failing_call(void **state)
+{
+	static const struct part part = {"symbolize", have_one, symbolize};
+	fail_each(*state, &part);
+}
+
 static void a_change_and_a_deletion_survive_each_failing_call(void **state)
 {
 	static const struct part part = {"delete", have_one, update_and_delete};
@@ -289,6 +326,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(a_recording_survives_each_failing_call),
 		TEST(a_recovery_survives_each_failing_call),
+		TEST(naming_again_survives_each_failing_call),
 		TEST(a_change_and_a_deletion_survive_each_failing_call),
 		TEST(discarding_survives_each_failing_call),
 		ELSEWHERE(a_recording_survives_each_failing_call),

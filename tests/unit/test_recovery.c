@@ -118,7 +118,7 @@ static void an_unfinished_capture_is_finished_from_its_journal(void **state)
 		assert_int_equal(stage_number(kept, "exit_code"), 3);
 		assert_null(json_object_get(kept, "recoveries"));
 		assert_true(stage_number(kept, "ended_unix_us") >= stage_number(kept, "started_unix_us"));
-		assert_int_equal(entries_count(stage_member(kept, "folder")), 5);
+		assert_int_equal(entries_count(stage_member(kept, "folder")), 6);
 	}
 }
 
