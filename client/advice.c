@@ -12,6 +12,9 @@ static const struct {
 } words[] = {
 	{"call ListProcesses for the builds known", "profctl ps lists those known"},
 	{"call ListCaptures for those known", "profctl captures lists those known"},
+	{"call Describe with this method for its parameters", "profctl(1) tells what it takes"},
+	{"start it: profd --socket", "profctl daemon start --socket"},
+	{"start it again, it replaces the socket: profd --socket", "profctl daemon start --socket"},
 	{"StopCapture", "profctl stop --capture"},
 	{"StopProcess", "profctl stop"},
 	{"ResumeProcess", "profctl resume"},

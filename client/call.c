@@ -1,5 +1,6 @@
 #include "client/profctl.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,9 @@ static json_t *parse(const char *text)
 	size_t flags = JSON_REJECT_DUPLICATES;
 	json_t *params = strcmp(text, "-") == 0 ? json_loadf(stdin, flags, &problem)
 											: json_loads(text, flags, &problem);
-	if (params == NULL) {
+	if (params == NULL && ferror(stdin)) {
+		fprintf(stderr, "profctl: standard input: %s\n", strerror(errno));
+	} else if (params == NULL) {
 		fprintf(stderr, "profctl: the parameters are not JSON: %s at column %d\n", problem.text,
 			problem.column);
 	}

@@ -96,8 +96,8 @@ static bool hung(const struct profclient *client, const char *path, int timeout_
 	error_set(&err, ERROR_TIMEOUT,
 		"profd at %s takes connections but did not answer Hello in %d ms", path, timeout_ms);
 	if (peer_read(client->fd, &peer, NULL)) {
-		error_hint(&err, "its process is %d: wait for it, or end it with kill %d", (int)peer.pid,
-			(int)peer.pid);
+		error_hint(&err, "wait for it; if it is stopped: kill -CONT %d; to end it: kill -KILL %d",
+			(int)peer.pid, (int)peer.pid);
 	}
 	error_detail(&err, "hung");
 	return connection_tell(told, &err);

@@ -239,18 +239,20 @@ static bool take_mode(
 	struct profctl *profctl, int argc, char **argv, const char **mode, int *status)
 {
 	int option = 0;
+	bool is_twice = false;
 	optind = 0; /* from the beginning again (glibc) */
 	while ((option = profctl_option(profctl, &daemon_command, argc, argv)) != -1) {
 		if (option != DAEMON_NOW && option != DAEMON_DRAIN) {
 			*status = profctl_end(option);
 			return false;
 		}
+		is_twice = *mode != NULL;
 		*mode = option == DAEMON_NOW ? "now" : "drain";
 	}
-	if (optind != argc) {
+	if (optind != argc || is_twice) {
 		*status = profctl_usage(&daemon_command);
 	}
-	return optind == argc;
+	return optind == argc && !is_twice;
 }
 
 static int run_daemon(struct profctl *profctl, int argc, char **argv)

@@ -48,7 +48,8 @@ static bool write_all(int fd, const char *bytes, size_t len, struct error *err)
 	while (len > 0) {
 		ssize_t count = write(fd, bytes, len);
 		if (count < 0 && errno != EINTR) {
-			return error_errno(err, "write the program's output");
+			error_errno(err, "write the program's output");
+			return error_hint(err, "the program goes on; profctl output has what it wrote last");
 		}
 		if (count > 0) {
 			bytes += count;

@@ -276,7 +276,7 @@ static void choose_streams(const char *stdio, struct follow *follow)
 	}
 }
 
-/* Until the program has ended; its exit status, or ours when it was lost from sight. */
+/* Until the program has ended; its exit status, or that of why it was lost from sight, which is none of those of a program that did not run. */
 static int follow_program(
 	const struct launch *launch, struct profclient *client, const json_t *reply)
 {
@@ -286,14 +286,14 @@ static int follow_program(
 	choose_streams(launch->stdio, &follow);
 	bool ok =
 		(!launch->passes_input || follow_with_input(&follow, &err)) && follow_run(&follow, &err);
-	int status = GATE_EXIT_NO_GO;
+	int status = EXIT_FAILED;
 	if (ok) {
 		status = follow_status(follow.exited);
 		if (launch->profctl->json) {
 			profctl_print_json(stdout, follow.exited);
 		}
 	} else {
-		profctl_fail(launch->profctl, &err);
+		status = profctl_fail(launch->profctl, &err);
 	}
 	follow_finish(&follow);
 	return status;

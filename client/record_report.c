@@ -49,7 +49,9 @@ void record_report(const struct record *record)
 {
 	if (record->final == NULL) {
 		if (record->lost.code != ERROR_CANCELLED) {
-			fprintf(stderr, "profctl: the profile was lost, the program was not disturbed\n");
+			fprintf(stderr, "profctl: the profile was not completed, the program was not "
+							"disturbed; what was gathered is finished when "
+							"profd starts again (profctl captures)\n");
 		}
 		profctl_complain(&record->lost);
 		return;

@@ -6,6 +6,8 @@
 
 #include "protocol/socket_path.h"
 
+#define QUIET_MS  5000 /* so long nothing is asked while a reply is waited for */
+#define ANSWER_MS 5000 /* so long a Ping may take */
 #define LOG_LINES 10
 #define LOG_BYTES 8192
 
@@ -104,15 +106,50 @@ struct profclient *profctl_connect(const struct profctl *profctl, bool may_start
 	return client;
 }
 
+static bool hung(const struct profclient *client, struct error *err)
+{
+	json_int_t pid = json_integer_value(json_object_get(profclient_hello(client), "pid"));
+	error_set(err, ERROR_TIMEOUT,
+		"profd (process %" JSON_INTEGER_FORMAT ") does not answer any more: not even Ping in %d ms",
+		pid, ANSWER_MS);
+	error_hint(err,
+		"if it is stopped: kill -CONT %" JSON_INTEGER_FORMAT
+		"; to end it: kill -KILL %" JSON_INTEGER_FORMAT,
+		pid, pid);
+	return error_detail(err, "hung");
+}
+
+/* A method may take its time, but the daemon always has some for a Ping. NULL: err. */
+static json_t *await(struct profclient *client, int64_t id, struct error *err)
+{
+	struct profclient_error told = {0};
+	for (;;) {
+		json_t *result = NULL, *alive = NULL;
+		enum profclient_got got = profclient_reply(client, id, QUIET_MS, &result, &told);
+		if (got == PROFCLIENT_GOT) {
+			return result;
+		}
+		int64_t ping = got == PROFCLIENT_NOTHING ? profclient_send(client, "Ping", NULL, &told) : 0;
+		if (ping != 0) {
+			got = profclient_reply(client, ping, ANSWER_MS, &alive, &told);
+		}
+		json_decref(alive);
+		if (ping != 0 && got == PROFCLIENT_NOTHING) {
+			hung(client, err);
+			return NULL;
+		}
+		if (ping == 0 || got == PROFCLIENT_FAILED) {
+			take_error(err, &told);
+			return NULL;
+		}
+	}
+}
+
 json_t *profctl_try(
 	struct profclient *client, const char *method, json_t *params, struct error *err)
 {
-	struct profclient_error told = {0};
-	json_t *result = profclient_call(client, method, params, -1, &told);
-	if (result == NULL) {
-		take_error(err, &told);
-	}
-	return result;
+	int64_t id = profctl_send(client, method, params, err);
+	return id != 0 ? await(client, id, err) : NULL;
 }
 
 json_t *profctl_call(const struct profctl *profctl, struct profclient *client, const char *method,

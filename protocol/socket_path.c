@@ -113,7 +113,8 @@ static bool check_folder(const char *folder, struct error *err)
 		error_set(err, ERROR_NOT_PERMITTED,
 			"the socket's folder %s belongs to user %u, and profd runs as user %u", folder,
 			(unsigned)status.st_uid, (unsigned)geteuid());
-		return error_hint(err, "remove it as its owner, or choose another socket with --socket");
+		return error_hint(err, "choose a socket in a folder of your own: --socket DIR/profd.sock, "
+							   "where DIR need not exist");
 	}
 	if ((status.st_mode & 077) != 0) {
 		error_set(err, ERROR_NOT_PERMITTED, "the socket's folder %s is open to others (mode %04o)",

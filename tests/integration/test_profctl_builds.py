@@ -190,5 +190,20 @@ def test_every_command_tells_its_help_and_takes_the_common_options():
         assert "other.sock" in done.stderr, done
 
 
+def test_output_that_cannot_be_written_is_not_a_program_that_did_not_run():
+    with home() as (root, env):
+        for number, stdout in enumerate(("/dev/full", None)):
+            mark = os.path.join(root, "mark%d" % number)
+            words = [program("profctl"), "launch", "-f", "--id", "b%d" % number, "sh", "-c", "echo hi; sleep 0.3; echo x > %s; exit 7" % mark]
+            if stdout:
+                with open(stdout, "wb") as file:
+                    done = subprocess.run(words, env=env, stdout=file, stderr=subprocess.PIPE, text=True, timeout=60)
+            else:
+                done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *words], env=env, stderr=subprocess.PIPE, text=True, timeout=60)
+            assert done.returncode == 1 and "the program goes on" in done.stderr, done
+            wait_until(lambda: os.path.exists(mark), 10, "the program's end")
+            assert profctl(env, "output", "b%d" % number).stdout == "hi\n"
+
+
 if __name__ == "__main__":
     main(globals())

@@ -6,9 +6,13 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 
 from harness import main, program, skip, wait_until
 from test_profctl import daemons, home, profctl
+
+
+FOREVER = "while :; do :; done"
 
 
 @contextlib.contextmanager
@@ -143,7 +147,7 @@ def test_what_is_wrong_is_told_apart():
 def test_a_hung_daemon_is_told_within_seconds():
     with home() as (root, env), server(env, lambda connection: None):
         done = profctl(env, "status")
-        assert done.returncode == 3 and "did not answer" in done.stderr and "kill %d" % os.getpid() in done.stderr, done
+        assert done.returncode == 3 and "did not answer" in done.stderr and "kill -KILL %d" % os.getpid() in done.stderr, done
 
 
 def test_a_stopped_daemon_with_a_full_queue_is_told_too():
@@ -254,7 +258,7 @@ def test_following_a_program_whose_daemon_is_killed_ends():
         for pid in daemons(env):
             os.kill(pid, signal.SIGKILL)
         _, told = process.communicate(timeout=20)
-        assert process.returncode == 125 and "has ended" in told, (process.returncode, told)
+        assert process.returncode == 3 and "has ended" in told, (process.returncode, told)
 
 
 def test_an_ordinary_user_starts_and_stops_one():
@@ -271,6 +275,29 @@ def test_an_ordinary_user_starts_and_stops_one():
                            (["daemon", "stop"], "has ended")):
             done = subprocess.run(as_nobody + [program("profctl"), *args], env=env, capture_output=True, text=True, cwd="/", timeout=60)
             assert text in done.stdout, (args, done)
+
+
+def test_a_daemon_that_hangs_later_is_told():
+    with home() as (root, env):
+        build = profctl(env, "launch", "sh", "-c", FOREVER).stdout.strip()
+        capture = profctl(env, "capture", build).stdout.strip()
+        daemon, = daemons(env)
+        waits = [subprocess.Popen([program("profctl"), *words], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                 for words in (["wait", capture], ["stop", "-s", "WINCH", "-g", "60", build])]
+        time.sleep(0.5)
+        os.kill(daemon, signal.SIGSTOP)
+        try:
+            for wait in waits:
+                _, said = wait.communicate(timeout=30)
+                assert wait.returncode == 3 and "does not answer any more" in said and "kill -CONT %d" % daemon in said, (wait.returncode, said)
+        finally:
+            os.kill(daemon, signal.SIGCONT)
+
+
+def test_stop_takes_one_mode():
+    with home() as (root, env):
+        done = profctl(env, "daemon", "stop", "--drain", "--now")
+        assert done.returncode == 2 and "--now|--drain" in done.stderr, done
 
 
 if __name__ == "__main__":
