@@ -178,6 +178,7 @@ static void tick(uv_timer_t *timer)
 {
 	struct capture *capture = timer->data;
 	uint64_t now = clock_monotonic_ns();
+	capture_date_back(capture);
 	if (now >= capture->next_progress_ns) {
 		capture->next_progress_ns = now + capture->progress_ms * 1000000;
 		capture_take_counters(capture);
@@ -198,7 +199,34 @@ static void duration_over(uv_timer_t *timer)
 	ending_begin(timer->data, "duration");
 }
 
-/* The program's first instruction: time counts from here. */
+static void start_duration(struct capture *capture)
+{
+	uint64_t passed_ms = (clock_monotonic_ns() - capture->started_ns) / 1000000;
+	uint64_t duration_ms = capture->record.duration_ms;
+	if (duration_ms != 0 && capture->phase == CAPTURE_SAMPLING) {
+		/* The loop's time may be old, and is that of the begun millisecond: without both it would end early. */
+		uv_update_time(capture->captures->options.loop);
+		uv_timer_start(&capture->duration, duration_over,
+			duration_ms > passed_ms ? duration_ms - passed_ms + 1 : 0, 0);
+	}
+}
+
+/* Of a program behind a gate we notice the beginning late: we are told by nobody, or were busy. */
+void capture_date_back(struct capture *capture)
+{
+	const struct pipeline_counters *counters = pipeline_counters(capture->pipeline);
+	uint64_t exec_ns = atomic_load_explicit(&counters->first_exec_ns, memory_order_relaxed);
+	if (capture->is_dated || exec_ns == 0 || capture->started_ns == 0) {
+		return;
+	}
+	capture->is_dated = true;
+	if (exec_ns >= capture->armed_ns && exec_ns < capture->started_ns) {
+		capture->record.started_unix_us -= (capture->started_ns - exec_ns) / 1000;
+		capture->started_ns = exec_ns;
+		start_duration(capture);
+	}
+}
+
 void capture_begin_sampling(struct capture *capture)
 {
 	uint64_t tick_ms = capture->progress_ms < TICK_MS ? capture->progress_ms : TICK_MS;
@@ -208,11 +236,8 @@ void capture_begin_sampling(struct capture *capture)
 	capture->record.started_unix_us = clock_unix_us();
 	capture->next_progress_ns = capture->started_ns + capture->progress_ms * 1000000;
 	uv_timer_start(&capture->tick, tick, tick_ms, tick_ms);
-	if (capture->record.duration_ms != 0) {
-		/* The loop's time may be old, and is that of the begun millisecond: without both it would end early. */
-		uv_update_time(capture->captures->options.loop);
-		uv_timer_start(&capture->duration, duration_over, capture->record.duration_ms + 1, 0);
-	}
+	start_duration(capture);
+	capture_date_back(capture);
 }
 
 /* Life and death. */

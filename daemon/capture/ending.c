@@ -372,10 +372,16 @@ static void date_back(struct capture *capture)
 	const struct pipeline_counters *counters = pipeline_counters(capture->pipeline);
 	uint64_t first_ns = atomic_load_explicit(&counters->first_sample_ns, memory_order_relaxed);
 	if (capture->started_ns == 0 && first_ns != 0 && first_ns <= capture->ended_ns) {
+		capture->started_ns = capture->ended_ns;
+		capture->record.started_unix_us = capture->record.ended_unix_us;
+	}
+	capture_date_back(capture);
+	if (!capture->is_dated && first_ns != 0 && first_ns < capture->started_ns) {
+		capture->record.started_unix_us -= (capture->started_ns - first_ns) / 1000;
 		capture->started_ns = first_ns;
-		capture->record.elapsed_ms = (capture->ended_ns - first_ns) / 1000000;
-		capture->record.started_unix_us =
-			capture->record.ended_unix_us - (capture->ended_ns - first_ns) / 1000;
+	}
+	if (capture->started_ns != 0) {
+		capture->record.elapsed_ms = (capture->ended_ns - capture->started_ns) / 1000000;
 	}
 }
 

@@ -157,8 +157,12 @@ static void take_process(void *context, const struct sampler_process *process)
 		return;
 	}
 	if (process->is_exec) {
+		_Atomic uint64_t *first_ns = &pipeline->counters.first_exec_ns;
 		mappings_clear(&pipeline->mappings);
 		stacks_forget(pipeline->stacks);
+		if (atomic_load_explicit(first_ns, memory_order_relaxed) == 0) {
+			atomic_store_explicit(first_ns, process->time_ns, memory_order_relaxed);
+		}
 	}
 	append(pipeline, &(struct journal_record){
 						 .type = JOURNAL_PROCESS,

@@ -33,7 +33,7 @@ struct sampler_sink pipeline_sink(struct pipeline *pipeline);
 /* Counters for progress; any thread, relaxed. */
 struct pipeline_counters {
 	_Atomic uint64_t samples, lost, throttled, threads, stacks, truncated;
-	_Atomic uint64_t first_sample_ns;
+	_Atomic uint64_t first_sample_ns, first_exec_ns; /* 0: none yet */
 };
 const struct pipeline_counters *pipeline_counters(const struct pipeline *pipeline);
 

@@ -66,6 +66,7 @@ struct capture {
 	struct sampler *sampler; /* owned until the worker has stopped it */
 	uint64_t started_ns, ended_ns, next_progress_ns, armed_ns;
 	bool is_announced; /* SamplingProfileStarted was published */
+	bool is_dated;     /* started_ns is the kernel's time of the program's beginning */
 	uv_timer_t tick, duration, defer;
 	int handles; /* of the timers and the exit watch, those that are open; and the worker at the end */
 
@@ -126,8 +127,9 @@ void captures_add(struct captures *captures, struct capture *capture);
 /* Its timers. */
 void capture_init_handles(struct capture *capture);
 
-/* The program's first instruction: time counts from here. */
+/* The program's first instruction: time counts from here, or from when it was by the kernel's clock, once that is known. */
 void capture_begin_sampling(struct capture *capture);
+void capture_date_back(struct capture *capture);
 
 /* Events. */
 void capture_announce(struct capture *capture);

@@ -2,8 +2,9 @@
 import os
 import re
 import signal
+import time
 
-from harness import Daemon, capture_end, main, target, wait_until
+from harness import Daemon, Gate, capture_end, main, target, wait_until
 from profiles import finished, launch, near, process_clock_ns, record
 
 
@@ -43,6 +44,30 @@ def test_the_end_of_the_duration_is_not_the_end_of_the_program():
         assert 400 <= profile.params["summary"]["duration_ms"] < 600, profile.params["summary"]
         assert client.call("GetProcess", build_id=launched["build_id"])["state"] == "running"
         assert client.wait_event("ProcessExited", timeout=60)["exit_code"] == 7
+
+
+def behind_a_late_daemon(argv, stopped_s, **options):
+    """A capture of a program behind a gate that goes while the daemon is stopped: when it went, and the final record."""
+    with Daemon() as daemon, Gate(daemon, argv) as gate:
+        client = daemon.connect()
+        capture_id = client.call("StartSamplingProfile", pid=gate.pid, **options)["capture_id"]
+        daemon.process.send_signal(signal.SIGSTOP)
+        went = time.time()
+        gate.go()
+        time.sleep(stopped_s)
+        daemon.process.send_signal(signal.SIGCONT)
+        return went, client.call("WaitCapture", capture_id=capture_id)
+
+
+def test_time_counts_from_the_program_s_beginning_however_late_it_is_noticed():
+    went, record = behind_a_late_daemon([target("steady"), "3600000", "0"], 0.2, duration_ms=400)
+    assert abs(record["started_unix_us"] / 1e6 - went) < 0.05, (record["started_unix_us"], went)
+    assert 400 <= record["summary"]["duration_ms"] < 500 and record["ended_unix_us"] / 1e6 - went < 0.55, (record, went)
+    assert record["samples"] > 150, record["samples"]
+    # A program that was over before anybody looked.
+    went, record = behind_a_late_daemon([target("steady"), "50", "0"], 0.5)
+    assert abs(record["started_unix_us"] / 1e6 - went) < 0.05, (record["started_unix_us"], went)
+    assert record["samples"] > 40 and record["summary"]["duration_ms"] >= 50, record
 
 
 def test_a_capture_without_samples_says_why():
