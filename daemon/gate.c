@@ -99,6 +99,19 @@ static void reset_dispositions(int first, int last)
 	}
 }
 
+/*
+ * What is typed on a held program's terminal waits for the program, but for the keys that send signals: nobody is there whom they could
+ * be meant for.
+ */
+static void ignore_keys(void)
+{
+	static const unsigned long ignored[8] = {1 /* SIG_IGN */};
+	static const int keys[] = {SIGINT, SIGQUIT, SIGTSTP};
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		syscall(SYS_rt_sigaction, keys[i], ignored, NULL, 8);
+	}
+}
+
 static void reset_signals(void)
 {
 	reset_dispositions(1, 64);
@@ -227,6 +240,7 @@ static void prepare(const struct options *options, pid_t parent)
 		gate_fail(fd, "group", errno, "setpgid was refused: %s", strerror(errno));
 	}
 	if (options->new_terminal) {
+		ignore_keys();
 		take_terminal(fd);
 	}
 	if (options->die_with_parent) {
@@ -263,6 +277,9 @@ int main(int argc, char **argv)
 		return GATE_EXIT_NO_GO;
 	}
 	wait_for_go(options.fd);
+	if (options.new_terminal) {
+		reset_dispositions(1, 31);
+	}
 	execve(path, options.argv, environ);
 	gate_explain_exec(options.fd, path, errno);
 }

@@ -31,12 +31,24 @@ static int check(const char *path)
 	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 ? 0 : errno;
 }
 
+/* A relative path is meant from the working folder, which is not always where somebody thinks. */
+static _Noreturn void explain_missing(int fd, const char *path)
+{
+	char folder[PATH_MAX];
+	if (path[0] == '/' || getcwd(folder, sizeof(folder)) == NULL) {
+		gate_fail(fd, "program", ENOENT, "program %s does not exist: check its path", path);
+	}
+	gate_fail(fd, "program", ENOENT,
+		"program %s does not exist in the working folder %s: check cwd, or give an absolute path",
+		path, folder);
+}
+
 static _Noreturn void explain_program(int fd, const char *path, int errno_value)
 {
 	struct stat status;
 	switch (errno_value) {
 	case ENOENT:
-		gate_fail(fd, "program", ENOENT, "program %s does not exist: check its path", path);
+		explain_missing(fd, path);
 	case EISDIR:
 		gate_fail(fd, "program", EISDIR, "%s is a directory: name the program in it", path);
 	case EACCES:

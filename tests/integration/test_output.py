@@ -276,5 +276,20 @@ def run_env(client, **params):
     return read_all(client, launched["build_id"])[0], end
 
 
+def test_keys_typed_before_the_program_runs_do_not_end_it():
+    with Daemon() as daemon:
+        client = daemon.connect()
+        build = client.call("LaunchProcess", argv=["sh", "-c", "read line; echo got $line; kill -INT $$"], stdio="pty", hold=True)["build_id"]
+        for keys in ("\x03", "\x1c", "\x1a"):
+            client.call("WriteStdin", build_id=build, data=keys)
+        time.sleep(0.1)
+        assert client.call("GetProcess", build_id=build)["state"] == "held"
+        client.call("ResumeProcess", build_id=build)
+        client.call("WriteStdin", build_id=build, data="this\n")
+        # And they are the program's own again.
+        assert client.wait_event("ProcessExited", build_id=build)["signal"] == "SIGINT"
+        assert b"got this" in output_bytes(client.events)
+
+
 if __name__ == "__main__":
     main(globals())
