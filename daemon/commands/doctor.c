@@ -26,6 +26,13 @@ static void check_data_folder(struct checks *checks, const struct daemon *daemon
 			"captures cannot be kept: %.400s", err.message);
 		return;
 	}
+	if (!store_is_in_place(daemon->store)) {
+		check_value(check, "%.100s", path);
+		check_say(check, CHECK_FAIL,
+			"restart profd: profctl daemon stop, and the next client starts it",
+			"captures cannot be kept: %.400s was removed or replaced while profd runs", path);
+		return;
+	}
 	uint64_t free_bytes = (uint64_t)status.f_bavail * status.f_frsize;
 	check_value(
 		check, "%" PRIu64 " MiB free, %zu captures", free_bytes >> 20, store_count(daemon->store));

@@ -28,6 +28,41 @@ static int duplicate(int fd, struct error *err)
 	return copy;
 }
 
+bool store_is_in_place(const struct store *store)
+{
+	struct stat named, own;
+	return stat(store->captures_path, &named) == 0 && fstat(store->captures_fd, &own) == 0 &&
+		   named.st_dev == own.st_dev && named.st_ino == own.st_ino;
+}
+
+static bool is_same(int fd, int other)
+{
+	struct stat left, right;
+	return fstat(fd, &left) == 0 && fstat(other, &right) == 0 && left.st_dev == right.st_dev &&
+		   left.st_ino == right.st_ino;
+}
+
+/* Is the folder that one, or anywhere below it? */
+static bool is_below(int folder, int top)
+{
+	int at = fcntl(folder, F_DUPFD_CLOEXEC, 3);
+	bool found = false;
+	for (int depth = 0; at >= 0 && depth < PATH_MAX / 2; depth++) {
+		int up = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		found = is_same(at, top);
+		bool is_root = up < 0 || is_same(at, up);
+		close(at);
+		at = up;
+		if (found || is_root) {
+			break;
+		}
+	}
+	if (at >= 0) {
+		close(at);
+	}
+	return found;
+}
+
 /* The folder that will hold the artifacts' folder. */
 static int open_parent(struct store *store, const char *output_dir, struct error *err)
 {
@@ -37,6 +72,14 @@ static int open_parent(struct store *store, const char *output_dir, struct error
 	int fd = output_dir_open(output_dir, err);
 	if (fd < 0) {
 		error_wrap(err, "output_dir");
+		return -1;
+	}
+	if (is_below(fd, store->captures_fd)) {
+		error_set(err, ERROR_BAD_PARAMS, "output_dir %s is in profd's own folder of captures",
+			output_dir);
+		error_detail(err, "own_folder");
+		error_hint(err, "leave output_dir out: captures are kept there anyway");
+		close(fd);
 		return -1;
 	}
 	if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) != 0) {
@@ -79,6 +122,13 @@ static bool make_record_folder(struct store *store, struct store_folder *folder,
 			break;
 		}
 	}
+	if (folder->record_fd < 0 && !store_is_in_place(store)) {
+		error_set(err, ERROR_IO,
+			"the data folder of profd, %s, was removed or replaced while it runs",
+			store->captures_path);
+		error_detail(err, "data_folder_gone");
+		return error_hint(err, "restart profd: profctl daemon stop, and the next client starts it");
+	}
 	return folder->record_fd >= 0 ||
 		   error_wrap(err, "cannot begin a capture in %s", store->captures_path);
 }
@@ -91,13 +141,6 @@ static bool put_pointer(const struct store_folder *folder, struct error *err)
 	bool ok = record != NULL && store_write_record(folder->record_fd, record, false, err);
 	json_decref(record);
 	return ok;
-}
-
-static bool is_same(int fd, int other)
-{
-	struct stat left, right;
-	return fstat(fd, &left) == 0 && fstat(other, &right) == 0 && left.st_dev == right.st_dev &&
-		   left.st_ino == right.st_ino;
 }
 
 /* The folder that was made is the one that was opened, and the path that the client gave still leads to the folder around it. */

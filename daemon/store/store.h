@@ -67,6 +67,9 @@ uint64_t store_folder_bytes(const struct store_folder *folder);
 bool store_folder_discard(const struct store_folder *folder, struct error *err);
 void store_forget(struct store *store, const char *capture_id);
 
+/* Does the data folder's path still lead to the folder that is worked in? */
+bool store_is_in_place(const struct store *store);
+
 /* Borrowed; NULL when unknown. */
 json_t *store_get(struct store *store, const char *capture_id);
 /* Records by capture_id, oldest first: the first behind after ("" begins); NULL ends. Borrowed. */

@@ -1,6 +1,7 @@
 """What is kept: captures are deleted, renamed, pinned, and let go when there are too many."""
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 import time
@@ -121,12 +122,13 @@ def test_a_capture_that_cannot_be_deleted_stays_listed():
 def test_deleting_makes_room_on_a_full_disk():
     with small_disk(4096) as disk, Daemon(data_dir=os.path.join(disk, "data")) as daemon:
         client = daemon.connect()
-        record = make(client)
+        record, other = make(client), make(client)  # two of them have room for another, whatever a page more or less
         fill(disk)
         check_error(client.fails("UpdateCapture", capture_id=record["capture_id"], label="new"), "disk_full", "record.json", "full")
         assert client.call("GetCapture", capture_id=record["capture_id"]) == record
         assert client.call("DeleteCapture", capture_id=record["capture_id"]) == {}
         assert not os.path.exists(record["folder"])
+        client.call("DeleteCapture", capture_id=other["capture_id"])
         # The room is enough for another one.
         make(client)
 
@@ -293,6 +295,33 @@ def test_an_ordinary_user_keeps_and_deletes_too():
         check_error(client.fails("LaunchProcess", argv=["true"], profile={"output_dir": "/tmp"}), "not_permitted", "/tmp", "/tmp")
         assert client.call("DeleteCapture", capture_id=last["capture_id"]) == {}
         assert os.listdir(elsewhere) == []
+
+
+def test_a_data_folder_that_was_replaced_is_told():
+    with Daemon() as daemon:
+        client = daemon.connect()
+        make(client)
+        for begin in (lambda: None, lambda: os.makedirs(daemon.data_dir + "/captures", 0o700)):
+            shutil.rmtree(daemon.data_dir)
+            begin()
+            for options in ({}, {"output_dir": daemon.root}):
+                error = client.fails("LaunchProcess", argv=["true"], profile=options)
+                assert error.code == "io" and error.detail == "data_folder_gone" and "restart" in error.hint, error.error
+            check, = [check for check in client.call("Doctor")["checks"] if check["id"] == "data_folder"]
+            assert check["status"] == "fail" and check["fix"], check
+            os.makedirs(daemon.data_dir, 0o700, exist_ok=True)
+
+
+def test_the_folder_of_captures_is_no_output_folder():
+    with Daemon() as daemon:
+        client = daemon.connect()
+        inner = make(client)["folder"]
+        os.mkdir(inner + "/deeper")
+        for folder in (daemon.data_dir + "/captures", inner, inner + "/deeper"):
+            error = client.fails("LaunchProcess", argv=["true"], profile={"output_dir": folder})
+            assert error.number == -32602 and error.detail == "own_folder", error.error
+        os.rmdir(inner + "/deeper")
+        assert make(client, output_dir=daemon.data_dir)["folder"].startswith(daemon.data_dir)
 
 
 if __name__ == "__main__":
