@@ -93,7 +93,9 @@ static bool fill_env(struct arguments *arguments, json_t *env, struct error *err
 	const char *name = NULL;
 	json_t *value = NULL;
 	if (json_object_size(env) > LIMIT_ENVIRONMENT) {
-		return params_refuse(err, "env", env, "an object of at most 16384 variables");
+		error_set(err, ERROR_BAD_PARAMS, "env has %zu variables, at most %d are taken",
+			json_object_size(env), LIMIT_ENVIRONMENT);
+		return error_detail(err, "out_of_range");
 	}
 	json_object_foreach(env, name, value)
 	{

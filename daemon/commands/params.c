@@ -59,7 +59,7 @@ void params_show(const json_t *value, char out[PARAMS_SHOWN_BYTES])
 		snprintf(out, PARAMS_SHOWN_BYTES, "%g", json_real_value(value));
 		return;
 	case JSON_OBJECT:
-		snprintf(out, PARAMS_SHOWN_BYTES, "an object");
+		snprintf(out, PARAMS_SHOWN_BYTES, "an object of %zu", json_object_size(value));
 		return;
 	case JSON_ARRAY:
 		snprintf(out, PARAMS_SHOWN_BYTES, "an array of %zu", json_array_size(value));

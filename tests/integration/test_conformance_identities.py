@@ -151,8 +151,8 @@ def test_an_adoption_is_a_creating_request():
         assert adopted[0] == adopted[1] and adopted[0]["pid"] == process.pid
 
 
-@SENTENCE("One that comes before the first is answered waits for its result; with other parameters it is -32602 (`request_key_reused`); "
-          "a failure made nothing and is not remembered.", "A daemon that was restarted knows none.")
+@SENTENCE("One that comes before the first is answered waits for its result; with other parameters it is -32602 (`request_key_reused`), "
+          "and of another method it is another key; a failure made nothing and is not remembered.", "A daemon that was restarted knows none.")
 def test_repeated_requests_wait_differ_and_fail():
     with Daemon() as daemon:
         client, runs = daemon.connect(), daemon.root + "/runs"
@@ -163,6 +163,8 @@ def test_repeated_requests_wait_differ_and_fail():
         client.wait_event("ProcessExited")
         error = client.fails("LaunchProcess", **{**ask, "stdio": "null"})
         assert error.number == -32602 and error.detail == "request_key_reused"
+        made = client.call("LaunchProcess", argv=["sleep", "60"], request_key="same", hold=True)
+        assert "capture_id" in client.call("StartSamplingProfile", build_id=made["build_id"], request_key="same")
         program = daemon.root + "/later"
         assert client.fails("LaunchProcess", argv=[program], request_key="f").code == "launch_failed"
         os.symlink("/bin/true", program)

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import pty
+import shutil
 import signal
 import socket
 import struct
@@ -48,7 +49,8 @@ def pids(client, made):
     return [int(word) for word in text.split()]
 
 
-@SENTENCE("`LaunchProcess` | argv (argv[0] is looked up in the effective PATH), cwd?, env? (an object; null unsets), env_mode? "
+@SENTENCE("`LaunchProcess` | argv (argv[0] is looked up in the effective PATH; with a slash in it, from cwd), cwd? (absolute; left out: the daemon's "
+          "own, which is `/` for a daemon that a client started), env? (an object; null unsets), env_mode? "
           "(`overlay`, the default: on the daemon's own environment less its private variables; `exact`: nothing else), build_id?,")
 def test_the_environment_of_a_launch():
     with Daemon(env={"KEPT": "1", "GONE": "1", "NOTIFY_SOCKET": "", "LISTEN_FDS": "", "PROFD_SOCKET": "/none"}) as daemon:
@@ -56,7 +58,14 @@ def test_the_environment_of_a_launch():
         env, cwd = json.loads(said(client, SAY_ENV, env={"GONE": None, "NEW": "2"}, cwd=daemon.root))
         assert env["KEPT"] == "1" and env["NEW"] == "2" and "GONE" not in env and cwd == daemon.root, env
         assert not {name for name in env if name.startswith(("LISTEN_", "PROFD_", "NOTIFY_"))} - set(os.environ), env
-        env, _ = json.loads(said(client, SAY_ENV, env={"ONLY": "3"}, env_mode="exact"))
+        env, cwd = json.loads(said(client, SAY_ENV, env={"ONLY": "3"}, env_mode="exact"))
+        assert cwd == os.readlink("/proc/%d/cwd" % daemon.process.pid) == "/", cwd
+        tool = os.path.join(daemon.root, "tool")
+        shutil.copy("/bin/true", tool)
+        client.call("LaunchProcess", argv=["./tool"], cwd=daemon.root)
+        error = client.fails("LaunchProcess", argv=["./tool"])
+        assert error.code == "launch_failed" and "./tool" in error.message and " folder /:" in error.message, error.error
+        assert client.fails("LaunchProcess", argv=["./tool"], cwd="tmp").number == -32602
         assert {name for name in env if name != "LC_CTYPE"} == {"ONLY"}, env
         os.mkdir(daemon.root + "/bin")
         os.symlink("/bin/echo", daemon.root + "/bin/my-own-echo")
