@@ -244,13 +244,16 @@ static enum analysis_result receive(
 	return result;
 }
 
-/* The length of the packet that is next, or -1 with errno. Blocks where the end does. */
+/*
+ * The length of the packet that is next, or -1 with errno. Blocks where the end does. That the peer left packets unread is told once, and
+ * before those that it sent.
+ */
 static ssize_t next_length(int fd)
 {
 	ssize_t len;
 	do {
 		len = recv(fd, NULL, 0, MSG_PEEK | MSG_TRUNC);
-	} while (len < 0 && errno == EINTR);
+	} while (len < 0 && (errno == EINTR || errno == ECONNRESET));
 	return len;
 }
 

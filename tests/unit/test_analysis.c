@@ -266,9 +266,14 @@ static void says_that_a_peer_that_left_packets_unread_is_gone(void **state)
 	struct channel *channel = *state;
 	struct error err = {0};
 	assert_true(send_json(channel->daemon, "{\"type\":\"begin\"}", &channel->daemon, 1, &err));
+	assert_true(send_json(channel->analyzer, "{\"type\":\"failed\"}", NULL, 0, &err));
 	close(channel->analyzer);
 	channel->analyzer = -1;
 	struct analysis_message message = {0};
+	/* Its last words still arrive. */
+	assert_int_equal(analysis_receive(channel->daemon, &message, &err), ANALYSIS_MESSAGE);
+	assert_string_equal(analysis_message_type(&message), "failed");
+	analysis_message_finish(&message);
 	assert_int_equal(analysis_receive(channel->daemon, &message, &err), ANALYSIS_CLOSED);
 	assert_false(send_json(channel->daemon, "{\"type\":\"finish\"}", NULL, 0, &err));
 	assert_string_equal(err.detail, "epipe");
