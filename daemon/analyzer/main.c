@@ -1,13 +1,14 @@
 /*
  * profd-analyzer: reads what a capture recorded and writes what people look at. The daemon starts it with a channel at descriptor
  * 3 and sends every file through it (profile/analysis.h); it opens none, because what it parses was chosen by the program that was
- * profiled. It ends with its channel.
+ * profiled, and what it could do besides it gives up before the first one comes (analyzer/sandbox.h). It ends with its channel.
  */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "analyzer/job.h"
+#include "analyzer/sandbox.h"
 
 struct analyzer {
 	int channel;
@@ -125,6 +126,16 @@ static int serve(struct analyzer *analyzer)
 	}
 }
 
+/* What would ask the system for something later is done now. */
+static bool prepare(struct error *err)
+{
+	const struct sandbox_limits limits = sandbox_default_limits();
+
+	signal(SIGXFSZ, SIG_IGN); /* a file over RLIMIT_FSIZE is an error like a full disk */
+	json_object_seed(0);      /* opens /dev/urandom */
+	return sandbox_enter(&limits, err);
+}
+
 int main(int argc, char **argv)
 {
 	struct analyzer analyzer = {.channel = ANALYSIS_FD};
@@ -138,9 +149,14 @@ int main(int argc, char **argv)
 			ANALYSIS_FD);
 		return 2;
 	}
-	signal(SIGXFSZ, SIG_IGN); /* a file over RLIMIT_FSIZE is an error like a full disk */
-	int status = serve(&analyzer);
+	struct error err = {0};
+	int status = 1;
 
+	if (prepare(&err)) {
+		status = serve(&analyzer);
+	} else {
+		fail(&analyzer, &err);
+	}
 	job_destroy(analyzer.job);
 	return status;
 }

@@ -52,6 +52,11 @@
 #define ANALYSIS_PACKET_BYTES (128 * 1024)
 #define ANALYSIS_FILES        16
 
+/* What an analyzer may use; more ends it, and the capture is finished without names. */
+#define ANALYSIS_MEMORY_MIN  (UINT64_C(1) << 30) /* half of the machine's memory, within these two */
+#define ANALYSIS_MEMORY_MAX  (UINT64_C(8) << 30)
+#define ANALYSIS_CPU_SECONDS 600
+
 /* One packet as it arrived. Zero-initialise. */
 struct analysis_message {
 	json_t *body;              /* an object with a string "type"; owned */
