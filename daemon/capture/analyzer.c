@@ -344,14 +344,29 @@ static void watch_channel(struct analyzer *analyzer)
 	}
 }
 
+/* What a signal means that comes from its sandbox, its limits (analyzer/sandbox.h) or the system; "" for a plain crash. */
+static void explain_signal(int number, char *why, size_t room)
+{
+	why[0] = '\0';
+	if (number == SIGXCPU) {
+		snprintf(why, room, " (it used all of its %d s of CPU time)", ANALYSIS_CPU_SECONDS);
+	} else if (number == SIGSYS) {
+		snprintf(why, room, " (it made a system call that its sandbox does not have)");
+	} else if (number == SIGKILL) {
+		snprintf(why, room, " (by somebody, or because the system ran out of memory)");
+	}
+}
+
 static void describe_exit(struct error *err, const siginfo_t *info)
 {
 	const char *signal = sigabbrev_np(info->si_status);
+	char why[128];
+	explain_signal(info->si_status, why, sizeof(why));
 	if (info->si_code == CLD_EXITED) {
 		error_set(err, ERROR_INTERNAL, "the analyzer exited with status %d before it had done",
 			info->si_status);
 	} else if (signal != NULL) {
-		error_set(err, ERROR_INTERNAL, "the analyzer was ended by SIG%s", signal);
+		error_set(err, ERROR_INTERNAL, "the analyzer was ended by SIG%s%s", signal, why);
 	} else {
 		error_set(err, ERROR_INTERNAL, "the analyzer was ended by signal %d", info->si_status);
 	}

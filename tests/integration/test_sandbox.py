@@ -192,7 +192,7 @@ def test_system_calls_by_the_numbers_of_another_architecture_kill_it():
     for payload in ("i386", "x32"):
         with Planted(payload) as planted:
             assert planted.said == [], planted.said
-            check_unnamed(planted, "SIGSYS")
+            check_unnamed(planted, "SIGSYS", "sandbox")
     with Planted("i386", without="everything") as planted:
         assert planted.said in (["i386 ok"], []), planted.said  # [] where the kernel has no such numbers: it crashes
 
@@ -207,7 +207,7 @@ def test_a_crash_costs_the_names_and_is_told():
 def test_cpu_time_beyond_the_limit_costs_the_names_and_is_told():
     began = time.monotonic()
     with Planted("spin", cpu_seconds=CPU_SECONDS) as planted:
-        check_unnamed(planted, "SIGXCPU")
+        check_unnamed(planted, "SIGXCPU", "CPU time")
         assert time.monotonic() - began > CPU_SECONDS, "it did not spin"
 
 

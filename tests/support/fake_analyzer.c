@@ -82,9 +82,27 @@ static json_t *summary_for(const char *mode)
 	return summary;
 }
 
+/* Ends by the signal that the mode names, if it names one. */
+static void end_by_signal(const char *mode)
+{
+	static const struct {
+		const char *mode;
+		int signal;
+	} ends[] = {{"crash", SIGKILL}, {"fault", SIGSEGV}, {"cpu", SIGXCPU}, {"call", SIGSYS}};
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		if (strcmp(mode, ends[i].mode) == 0) {
+			signal(ends[i].signal, SIG_DFL); /* a sanitizer would report it */
+			raise(ends[i].signal);
+		}
+	}
+}
+
 static void misbehave(const char *mode, bool symbols)
 {
-	if (strcmp(mode, "crash always") == 0 || (symbols && strcmp(mode, "crash") == 0)) {
+	if (symbols) {
+		end_by_signal(mode);
+	}
+	if (strcmp(mode, "crash always") == 0) {
 		raise(SIGKILL);
 	} else if (symbols && strcmp(mode, "garbage") == 0) {
 		if (send(ANALYSIS_FD, "{nonsense", 9, 0) == 9) {

@@ -58,7 +58,12 @@ static void an_analyzer_that_crashes_costs_only_the_names(void **state)
 	static const struct {
 		const char *label, *says;
 	} cases[] = {
-		{"crash", "the analyzer was ended by SIGKILL; functions are not named"},
+		{"crash", "the analyzer was ended by SIGKILL (by somebody, or because"},
+		{"fault", "the analyzer was ended by SIGSEGV; functions are not named"},
+		{"cpu",
+			"the analyzer was ended by SIGXCPU (it used all of its 600 s of CPU time); functions"},
+		{"call",
+			"the analyzer was ended by SIGSYS (it made a system call that its sandbox does not"},
 		{"exit", "the analyzer exited with status 3 before it had done; functions are not named"},
 		{"garbage", "the analyzer sent what is no message"},
 		{"fails", "the analyzer says so; functions are not named"},
