@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "analyzer/export/folded.h"
@@ -158,7 +159,14 @@ void job_destroy(struct job *job)
 
 static bool out_of_memory(struct error *err)
 {
-	return error_set(err, ERROR_LIMIT_EXCEEDED, "the analyzer has no memory left");
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+		return error_set(err, ERROR_LIMIT_EXCEEDED, "the analyzer has no memory left");
+	}
+	return error_set(err, ERROR_LIMIT_EXCEEDED,
+		"the analyzer has no memory left, its limit is %" PRIu64 " MiB",
+		(uint64_t)limit.rlim_cur >> 20);
 }
 
 /* Descriptor 0 of "begin" is the journal, the outputs follow in the order of their names. */

@@ -5,14 +5,18 @@
  */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/job.h"
 #include "analyzer/sandbox.h"
 
+#define RESERVE_BYTES (256 * 1024)
+
 struct analyzer {
 	int channel;
 	struct job *job; /* NULL: before "begin", and after a failure */
+	void *reserve;   /* memory for saying that there is none; NULL: used */
 	bool has_failed; /* told once; what follows is of no use */
 };
 
@@ -88,18 +92,22 @@ static bool dispatch(struct analyzer *analyzer, struct analysis_message *message
 	return error_set(err, ERROR_UNSUPPORTED, "the analyzer knows no message \"%.64s\"", type);
 }
 
-/* Says so once, and drops what it had. */
-static void fail(struct analyzer *analyzer, const struct error *err)
+/* Drops what it had, and says so once. False: it could not be said; the exit status must. */
+static bool fail(struct analyzer *analyzer, const struct error *err)
 {
-	json_t *body = json_pack("{s:s,s:o}", "type", "failed", "error", error_to_json(err));
-
 	job_destroy(analyzer->job);
+	free(analyzer->reserve);
 	analyzer->job = NULL;
+	analyzer->reserve = NULL;
 	analyzer->has_failed = true;
-	if (body != NULL) {
-		analysis_send(analyzer->channel, body, NULL, 0, NULL);
-	}
+	json_t *body = json_pack("{s:s,s:o}", "type", "failed", "error", error_to_json(err));
+	bool sent = body != NULL && analysis_send(analyzer->channel, body, NULL, 0, NULL);
+
 	json_decref(body);
+	if (!sent) {
+		fprintf(stderr, "profd-analyzer: %s\n", err->message);
+	}
+	return sent;
 }
 
 /* Until the channel ends. The exit status. */
@@ -108,31 +116,38 @@ static int serve(struct analyzer *analyzer)
 	for (;;) {
 		struct analysis_message message = {0};
 		struct error err = {0};
+		bool goes_on;
 
 		switch (analysis_receive(analyzer->channel, &message, &err)) {
 		case ANALYSIS_MESSAGE:
-			if (!analyzer->has_failed && !dispatch(analyzer, &message, &err)) {
-				fail(analyzer, &err);
-			}
+			goes_on =
+				analyzer->has_failed || dispatch(analyzer, &message, &err) || fail(analyzer, &err);
 			analysis_message_finish(&message);
+			if (!goes_on) {
+				return 1;
+			}
 			break;
 		case ANALYSIS_CLOSED:
 			return 0;
 		case ANALYSIS_AGAIN: /* the analyzer's end blocks */
 		case ANALYSIS_BROKEN:
-			fprintf(stderr, "profd-analyzer: %s\n", err.message);
+			fail(analyzer, &err);
 			return 1;
 		}
 	}
 }
 
 /* What would ask the system for something later is done now. */
-static bool prepare(struct error *err)
+static bool prepare(struct analyzer *analyzer, struct error *err)
 {
 	const struct sandbox_limits limits = sandbox_default_limits();
 
 	signal(SIGXFSZ, SIG_IGN); /* a file over RLIMIT_FSIZE is an error like a full disk */
 	json_object_seed(0);      /* opens /dev/urandom */
+	analyzer->reserve = malloc(RESERVE_BYTES);
+	if (analyzer->reserve == NULL) {
+		return error_set(err, ERROR_LIMIT_EXCEEDED, "no memory to start the analyzer with");
+	}
 	return sandbox_enter(&limits, err);
 }
 
@@ -152,11 +167,12 @@ int main(int argc, char **argv)
 	struct error err = {0};
 	int status = 1;
 
-	if (prepare(&err)) {
+	if (prepare(&analyzer, &err)) {
 		status = serve(&analyzer);
 	} else {
 		fail(&analyzer, &err);
 	}
 	job_destroy(analyzer.job);
+	free(analyzer.reserve);
 	return status;
 }

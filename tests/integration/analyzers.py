@@ -12,7 +12,8 @@ from harness import program
 class Analyzer:
     """The running program, its channel, and its outputs in a folder."""
 
-    def __init__(self, journal, symbols=True, outputs=("folded", "svg", "json", "symbols"), facts=None, writable=True, onto=None):
+    def __init__(self, journal, symbols=True, outputs=("folded", "svg", "json", "symbols"), facts=None, writable=True, onto=None,
+                 memory_kib=None):
         self.folder = tempfile.mkdtemp(prefix="profd-analyzer-")
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.channel.settimeout(60)
@@ -20,7 +21,9 @@ class Analyzer:
         theirs_fd = theirs.fileno()
         command = ["sh", "-c", 'exec "$0" 3<&%d %d<&-' % (theirs_fd, theirs_fd), program("profd-analyzer")]
         if theirs_fd == 3:
-            command = [program("profd-analyzer")]
+            command = ["sh", "-c", 'exec "$0"', program("profd-analyzer")]
+        if memory_kib is not None:
+            command[2] = "ulimit -v %d && %s" % (memory_kib, command[2])
         self.process = subprocess.Popen(command, pass_fds=[theirs_fd], stdin=subprocess.DEVNULL, stdout=self.errors,
                                         stderr=self.errors)
         theirs.close()

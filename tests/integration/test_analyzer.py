@@ -320,6 +320,39 @@ def test_survives_files_that_are_no_elf_or_end_early():
         analyzer.stop()
 
 
+def test_says_so_when_it_has_no_memory_left():
+    """With any amount of it: all of the result, or a failure that says why; never a crash, never half of the names."""
+    if SANITIZED:
+        skip("the sanitizers need more addresses than any limit allows")
+    journal = small()
+    for number in range(1, 2001):
+        journal.stack(number, 10, [(BASE + 0x1000 + (number * 7919 + depth * 104729) % 0xf000, NATIVE) for depth in range(20)])
+        journal.sample(10, number)
+    data = journal.end()
+
+    def run(kib):
+        analyzer = Analyzer(data, memory_kib=kib)
+        analyzer.image(1, sys.executable)
+        said = analyzer.finish()
+        folded = None
+        if said["type"] == "done":
+            folded = read_folded(analyzer.path("folded"))
+        analyzer.stop()
+        return said, folded
+
+    whole, failures, successes = run(None)[1], [], 0
+    for kib in list(range(6144, 26624, 509)) + [1 << 20]:
+        said, folded = run(kib)
+        if said["type"] == "done":
+            assert folded == whole
+            successes += 1
+        else:
+            assert said["error"]["data"]["code"] == "limit_exceeded" and "no memory" in said["error"]["message"], said
+            failures.append(said["error"]["message"])
+    assert successes > 0 and len(failures) > 10
+    assert any(re.search("no memory left, its limit is [0-9]+ MiB", message) for message in failures), failures
+
+
 def test_says_what_it_cannot_do():
     def failure(*messages, **options):
         analyzer = Analyzer(small().end(), **options)

@@ -2,6 +2,7 @@
 with all walls, with each of them alone and with none, so that what is refused is known to be refused by them."""
 import contextlib
 import os
+import resource
 import shlex
 import socket
 import tempfile
@@ -209,6 +210,17 @@ def test_cpu_time_beyond_the_limit_costs_the_names_and_is_told():
     with Planted("spin", cpu_seconds=CPU_SECONDS) as planted:
         check_unnamed(planted, "SIGXCPU", "CPU time")
         assert time.monotonic() - began > CPU_SECONDS, "it did not spin"
+
+
+def test_memory_beyond_the_limit_costs_the_names_and_is_told():
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
+    limit = min(max(memory // 2, 1 << 30), 8 << 30)
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    with Planted("allocate") as planted:
+        check_unnamed(planted, "no memory left", "%d MiB" % (limit >> 20))
+        name, got = planted.said[0].split()
+        assert name == "allocate" and limit * 3 // 4 < int(got) < limit, (planted.said, limit)
 
 
 def test_it_does_not_run_where_it_cannot_be_confined():
