@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "base/checks.h"
+#include "base/sandbox.h"
 #include "commands/methods.h"
 #include "sampler/checks.h"
 
@@ -61,6 +62,27 @@ static void check_programs(struct checks *checks, const struct daemon *daemon)
 	check_say(check, CHECK_OK, NULL, "they are where this daemon expects them");
 }
 
+/* What confines the analyzer (analyzer/sandbox.h), by what the kernel has. */
+static void check_sandbox(struct checks *checks)
+{
+	int landlock = sandbox_landlock_version();
+	bool has_seccomp = sandbox_has_seccomp();
+	struct check *check = checks_add(checks, "analyzer_sandbox");
+	check_value(check, "%s, Landlock %d", has_seccomp ? "seccomp" : "no seccomp", landlock);
+	if (!has_seccomp) {
+		check_say(check, CHECK_FAIL, "run a kernel with CONFIG_SECCOMP_FILTER=y",
+			"profd-analyzer does not run without filters of system calls: captures get no "
+			"artifacts");
+	} else if (landlock == 0) {
+		check_say(check, CHECK_WARN,
+			"run Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK=y, and landlock in its lsm=",
+			"profd-analyzer is confined by a filter of system calls alone");
+	} else {
+		check_say(check, CHECK_OK, NULL,
+			"profd-analyzer is confined by a filter of system calls and by Landlock");
+	}
+}
+
 static void check_versions(struct checks *checks)
 {
 	struct utsname system = {0};
@@ -78,6 +100,7 @@ static void doctor(struct daemon *daemon, struct request *request, const json_t 
 	sampler_checks(&checks);
 	check_data_folder(&checks, daemon);
 	check_programs(&checks, daemon);
+	check_sandbox(&checks);
 	check_versions(&checks);
 	json_t *list = checks.is_short ? NULL : checks_json(&checks);
 	checks_finish(&checks);

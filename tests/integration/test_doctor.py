@@ -3,10 +3,11 @@ import os
 import resource
 
 from harness import Daemon, main, skip
+from kernel_layers import has_seccomp, landlock_version
 
 NOBODY = 65534
 IDS = {"sampling", "perf_event_paranoid", "capabilities", "seccomp", "max_sample_rate", "clock", "max_stack", "kernel_symbols",
-       "locked_memory", "descriptors", "data_folder", "programs", "versions"}
+       "locked_memory", "descriptors", "data_folder", "programs", "analyzer_sandbox", "versions"}
 
 
 def checks(daemon):
@@ -40,6 +41,8 @@ def test_it_tells_what_the_kernel_tells():
         assert found["descriptors"]["value"] == "%d open files" % resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         assert found["seccomp"]["value"] == ["none", "strict", "filter"][int(own_status("Seccomp"))]
         assert os.uname().release in found["versions"]["value"]
+        assert found["analyzer_sandbox"]["value"] == "%s, Landlock %d" % ("seccomp" if has_seccomp() else "no seccomp", landlock_version())
+        assert (found["analyzer_sandbox"]["status"] == "ok") == (has_seccomp() and landlock_version() > 0), found["analyzer_sandbox"]
         free = os.statvfs(daemon.data_dir)
         told = int(found["data_folder"]["value"].split()[0])
         assert abs(told - (free.f_bavail * free.f_frsize >> 20)) < 2048, (told, found)
