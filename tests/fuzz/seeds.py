@@ -102,6 +102,20 @@ def elf_file():
     return header + segments + sections + symbols + names + note
 
 
+def narrow_elf_file():
+    """The same of 32 bits, without a note."""
+    names = b"\0first\0second\0label\0"
+    symbols = bytes(16) + b"".join(struct.pack("<IIIBBH", *symbol) for symbol in (
+        (1, 0x401000, 32, 0x12, 0, 1), (7, 0x401020, 32, 0x12, 0, 1), (14, 0x401040, 0, 0x10, 0, 1)))
+    places = 52 + 32 + 4 * 40, 52 + 32 + 4 * 40 + len(symbols)
+    header = struct.pack("<4sBBB9xHHIIIIIHHHHHH", b"\x7fELF", 1, 1, 1, 2, 3, 1, 0, 52, 84, 0, 52, 32, 1, 40, 4, 0)
+    segments = struct.pack("<8I", 1, 0x1000, 0x401000, 0, 0x800, 0x800, 5, 0x1000)
+    sections = bytes(40) + struct.pack("<10I", 0, 1, 6, 0x401000, 0x1000, 0x800, 0, 0, 1, 0)
+    sections += struct.pack("<10I", 0, 2, 0, 0, places[0], len(symbols), 3, 1, 4, 16)
+    sections += struct.pack("<10I", 0, 3, 0, 0, places[1], len(names), 0, 0, 1, 0)
+    return header + segments + sections + symbols + names
+
+
 def symtab_symbols():
     """As fuzz_symtab makes an image of them: name, info, section, address (2), size, unused (2)."""
     symbols = ((1, 0x12, 0, 0, 0, 32), (8, 0x02, 0, 8, 0, 8), (9, 0x22, 0, 0, 0, 32), (15, 0x10, 0, 64, 0, 0))
@@ -138,6 +152,7 @@ def seeds():
     yield "perf_ring", b"\0\0\x70\x06" + perf_records()
     yield "perf_ring", b"\2\x3c\0\xff" + perf_records()
     yield "symtab", b"\1" + offsets + elf_file()
+    yield "symtab", b"\1" + offsets + narrow_elf_file()
     yield "symtab", b"\0" + offsets + symtab_symbols()
     yield "kallsyms", b"0000000000000000 A x\nffffffff81000000 T first\nffffffffc0000000 t in\t[mod]\n"
     yield "kept", kept_records()
