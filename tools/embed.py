@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Turns files into C arrays: embed.py OUTPUT NAME=FILE ...
+"""Turns the flame graph's style and script into C arrays: embed.py FILE.css FILE.js… OUTPUT
 
-The header holds one `static const char NAME[]` per file, without a NUL byte at the end: sizeof(NAME) is the file's size.
+The scripts are joined, in that order, into one function that is called at once: nothing of theirs is seen by a page that
+holds the picture. The header has `static const char flamegraph_style[]` and `flamegraph_script[]`, without a NUL byte at the end:
+sizeof is the length.
 """
 import sys
 
@@ -11,19 +13,22 @@ def rows(data):
         yield "\t" + " ".join(f"{byte}," for byte in data[start:start + 24])
 
 
-def main(output, pairs):
+def read(path):
+    with open(path, "rb") as source:
+        data = source.read()
+    if b"]]>" in data or not data.isascii() or not data:
+        sys.exit(f"{path}: must be ASCII, not empty, and without ]]>, because it stands in a CDATA section")
+    return data
+
+
+def main(style, *scripts_and_output):
+    *scripts, output = scripts_and_output
+    script = b'(function () {\n"use strict";\n' + b"\n".join(map(read, scripts)) + b"})();\n"
     lines = ["/* Made by tools/embed.py. */"]
-    for pair in pairs:
-        name, path = pair.split("=", 1)
-        with open(path, "rb") as source:
-            data = source.read()
-        if b"]]>" in data or not data.isascii() or not data:
-            sys.exit(f"{path}: must be ASCII, not empty, and without ]]>, because it stands in a CDATA section")
-        lines.append(f"static const char {name}[] = {{")
-        lines.extend(rows(data))
-        lines.append("};")
+    for name, data in (("style", read(style)), ("script", script)):
+        lines += [f"static const char flamegraph_{name}[] = {{", *rows(data), "};"]
     with open(output, "w", encoding="ascii") as header:
         header.write("\n".join(lines) + "\n")
 
 
-main(sys.argv[1], sys.argv[2:])
+main(*sys.argv[1:])

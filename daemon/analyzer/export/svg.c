@@ -34,7 +34,7 @@ struct picture {
 	uint64_t *next_start; /* owned; per depth: where the open frame's next child begins */
 };
 
-/* Hue, its spread, saturation and lightness of a kind of frame; flamegraph.js has the same table. */
+/* Hue, its spread, saturation and lightness of a kind of frame; flamegraph/page.js has the same table. */
 struct palette {
 	unsigned hue, spread, saturation, lightness;
 };

@@ -1,0 +1,168 @@
+/* What can be seen of the tree: elements for frames with a name, a canvas for those too narrow for one. */
+
+const ROW = 18;
+const TEXT_FROM = 22; // pixels: narrower frames carry no name and are painted, not made elements
+const THIN = 1.5; // pixels: neighbours narrower than this are painted as one block
+const SKIP = 0.1; // pixels: what stands on a narrower frame is not looked at
+const OVERSCAN = 12; // rows drawn outside of the visible part
+
+function top(depth) {
+	const row = state.up ? state.rows - 1 - depth : depth;
+	return row * ROW + 4;
+}
+
+function schedule() {
+	if (!pending) {
+		pending = window.requestAnimationFrame(function () {
+			pending = 0;
+			draw();
+		});
+	}
+}
+
+// The depths whose rows can be seen, with some to spare.
+function visibleDepths() {
+	const first = Math.floor(ui.view.scrollTop / ROW) - OVERSCAN;
+	const last = Math.ceil((ui.view.scrollTop + ui.view.clientHeight) / ROW) + OVERSCAN;
+	return state.up ? [state.rows - 1 - last, state.rows - 1 - first] : [first, last];
+}
+
+function draw() {
+	const width = ui.graph.clientWidth;
+	if (tree.total[0] <= 0 || width <= 0) {
+		return;
+	}
+	[state.first, state.last] = visibleDepths();
+	state.width = width;
+	state.scale = width / tree.total[state.zoom];
+	const pieces = document.createDocumentFragment();
+	pieces.appendChild(ui.canvas);
+	drawAncestors(pieces);
+	drawBelow(pieces, paper());
+	ui.hover = element("div", "pf-mark pf-hover");
+	ui.hover.hidden = true;
+	pieces.appendChild(ui.hover);
+	ui.current = element("div", "pf-mark pf-current");
+	ui.current.setAttribute("role", "treeitem");
+	ui.current.setAttribute("id", ui.currentId);
+	pieces.appendChild(ui.current);
+	ui.graph.replaceChildren(pieces);
+	markCurrent();
+}
+
+function drawAncestors(pieces) {
+	for (let frame = state.zoom; frame !== 0;) {
+		frame = tree.parent[frame];
+		if (tree.depth[frame] >= state.first && tree.depth[frame] <= state.last) {
+			drawFrame(pieces, frame, 0, state.width).classList.add("pf-above");
+		}
+	}
+}
+
+// The canvas for the narrow frames lies under the drawn rows and scrolls with them.
+function paper() {
+	const first = Math.max(state.first, 0);
+	const last = Math.min(state.last, state.rows - 1);
+	const y = top(state.up ? last : first);
+	const height = Math.max(last - first + 1, 1) * ROW;
+	const sharp = window.devicePixelRatio || 1;
+	ui.canvas.width = Math.ceil(state.width * sharp);
+	ui.canvas.height = Math.ceil(height * sharp);
+	ui.canvas.style.top = y + "px";
+	ui.canvas.style.width = state.width + "px";
+	ui.canvas.style.height = height + "px";
+	const context = ui.canvas.getContext("2d");
+	context.setTransform(sharp, 0, 0, sharp, 0, -y * sharp);
+	return context;
+}
+
+/*
+ * Preorder goes from left to right in every row, so that a row's thinnest frames can be gathered into one block
+ * while they touch each other. Matches are painted last and never too narrow to be seen.
+ */
+function drawBelow(pieces, context) {
+	const blocks = new Map(); // by depth
+	const hits = [];
+	const origin = tree.start[state.zoom];
+	for (let i = state.zoom; i < tree.end[state.zoom];) {
+		const width = tree.total[i] * state.scale;
+		const depth = tree.depth[i];
+		const left = (tree.start[i] - origin) * state.scale;
+		if (depth >= state.first && depth <= state.last) {
+			if (width >= TEXT_FROM || i === state.zoom) {
+				drawFrame(pieces, i, left, width);
+			} else if (isHit(i)) {
+				hits.push([left, depth, Math.max(width, 2)]);
+			} else if (width >= THIN) {
+				paint(context, i, left, width);
+			} else {
+				gather(context, blocks, i, left, width);
+			}
+		}
+		i = depth >= state.last || width < SKIP ? tree.end[i] : i + 1;
+	}
+	blocks.forEach((block) => paint(context, block.frame, block.left, block.right - block.left));
+	context.fillStyle = window.getComputedStyle(ui.app).getPropertyValue("--hit");
+	hits.forEach((hit) => context.fillRect(hit[0], top(hit[1]), hit[2], ROW - 1));
+}
+
+function isHit(frame) {
+	return search.active && search.symbols[tree.symbol[frame]] === 1;
+}
+
+function gather(context, blocks, frame, left, width) {
+	const block = blocks.get(tree.depth[frame]);
+	if (block && left - block.right < 0.5) {
+		block.right = left + width;
+		return;
+	}
+	if (block) {
+		paint(context, block.frame, block.left, block.right - block.left);
+	}
+	blocks.set(tree.depth[frame], { frame: frame, left: left, right: left + width });
+}
+
+// What is left between neighbours: a line as long as the frames are wide enough for one.
+function shown(width) {
+	return Math.max(width - (width > 4 ? 1 : 0), 0.5);
+}
+
+function colour(frame) {
+	const symbol = tree.symbol[frame];
+	return colours[tree.kinds[symbol]][tree.shades[symbol]];
+}
+
+function paint(context, frame, left, width) {
+	context.fillStyle = colour(frame);
+	context.fillRect(left, top(tree.depth[frame]), shown(width), ROW - 1);
+}
+
+function drawFrame(pieces, frame, left, width) {
+	const hit = isHit(frame);
+	const made = element("div", hit ? "pf-frame pf-hit" : "pf-frame", pieces, name(frame));
+	const style = made.style;
+	style.left = left.toFixed(2) + "px";
+	style.top = top(tree.depth[frame]) + "px";
+	style.width = shown(width).toFixed(2) + "px";
+	style.backgroundColor = hit ? "var(--hit)" : colour(frame);
+	return made;
+}
+
+function place(mark, frame) {
+	const above = frame !== state.zoom && within(state.zoom, frame);
+	const inside = within(frame, state.zoom);
+	const left = above ? 0 : (tree.start[frame] - tree.start[state.zoom]) * state.scale;
+	const width = above ? state.width : tree.total[frame] * state.scale;
+	mark.hidden = !above && !inside;
+	mark.style.left = left + "px";
+	mark.style.top = top(tree.depth[frame]) + "px";
+	mark.style.width = Math.max(shown(width), 3) + "px";
+}
+
+function markCurrent() {
+	const frame = state.current;
+	place(ui.current, frame);
+	ui.current.setAttribute("aria-level", String(tree.depth[frame] + 1));
+	ui.current.setAttribute("aria-label", name(frame) + ", " + numbers(frame));
+	ui.view.setAttribute("aria-activedescendant", ui.currentId);
+}

@@ -1,0 +1,62 @@
+/* The keys. */
+
+function onKey(event) {
+	const typing = event.target === ui.search;
+	const ctrl = event.ctrlKey || event.metaKey;
+	let known = true;
+	if (ctrl && event.key === "f" && !event.altKey && !event.shiftKey) {
+		// The second Ctrl-F is the browser's own.
+		known = !typing;
+	} else if (ctrl || event.altKey) {
+		known = false;
+	} else if (typing) {
+		known = searchKey(event.key, event.shiftKey);
+	} else if (event.target.tagName === "button") {
+		known = event.key !== "Enter" && event.key !== " " && graphKey(event.key);
+	} else {
+		known = graphKey(event.key);
+	}
+	if (known && (ctrl || event.key === "/") && !typing) {
+		ui.search.focus();
+		ui.search.select();
+	}
+	if (known) {
+		ui.view.classList.add("pf-keys");
+		event.preventDefault();
+	}
+}
+
+function searchKey(key, backwards) {
+	if (key === "Escape") {
+		ui.search.value = "";
+		find("");
+		ui.view.focus();
+		return true;
+	}
+	if (key === "Enter") {
+		step(backwards ? -1 : 1);
+		return true;
+	}
+	return false;
+}
+
+function graphKey(key) {
+	if (key.startsWith("Arrow")) {
+		walk(key);
+	} else if (key === "Enter" || key === " ") {
+		zoomTo(state.current);
+	} else if (key === "Escape" || key === "0") {
+		zoomTo(0);
+	} else if (key === "Backspace") {
+		zoomTo(tree.parent[state.zoom]);
+	} else if (key === "n" || key === "N") {
+		step(key === "n" ? 1 : -1);
+	} else if (key === "i") {
+		flip();
+	} else if (key === "c") {
+		copyName();
+	} else {
+		return key === "/";
+	}
+	return true;
+}

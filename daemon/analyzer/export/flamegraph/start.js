@@ -1,0 +1,74 @@
+/* The beginning: what all parts share, and the listeners. */
+
+const script = document.currentScript;
+const root = script && script.closest("svg.pf");
+const source = root && root.querySelector("script.pf-data");
+if (!source) {
+	return;
+}
+const alone = document.documentElement === root; // not part of somebody's page
+const data = JSON.parse(source.textContent);
+const tree = unpack(data);
+const state = { zoom: 0, current: 0, up: false, query: "", first: 0, last: -1 };
+const search = { active: false, symbols: null, list: [], weight: 0 };
+const ui = build();
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+let colours = mixColours(dark.matches);
+let pending = 0;
+
+start();
+
+function listen() {
+	ui.graph.addEventListener("mousemove", onHover);
+	ui.graph.addEventListener("mouseleave", onLeave);
+	ui.graph.addEventListener("click", function (event) {
+		const frame = frameUnder(event);
+		ui.view.classList.remove("pf-keys");
+		if (frame >= 0) {
+			zoomTo(frame);
+		}
+	});
+	ui.search.addEventListener("input", () => find(ui.search.value));
+	ui.view.addEventListener("scroll", function () {
+		const depths = visibleDepths();
+		if (depths[0] + OVERSCAN < state.first + 2 || depths[1] - OVERSCAN > state.last - 2) {
+			schedule();
+		}
+	}, { passive: true });
+	(alone ? document : ui.app).addEventListener("keydown", onKey);
+	if (alone) {
+		window.addEventListener("hashchange", restore);
+	}
+	new ResizeObserver(schedule).observe(ui.view);
+	dark.addEventListener("change", function () {
+		colours = mixColours(dark.matches);
+		schedule();
+	});
+}
+
+function start() {
+	ui.currentId = "pf-" + Math.random().toString(36).slice(2);
+	const picture = root.querySelector("g.pf-static");
+	const frame = document.createElementNS("http://www.w3.org/2000/svg", "foreignObject");
+	frame.setAttribute("width", "100%");
+	frame.setAttribute("height", "100%");
+	frame.appendChild(ui.app);
+	root.removeAttribute("viewBox");
+	root.removeAttribute("role");
+	root.setAttribute("width", "100%");
+	if (alone) {
+		root.setAttribute("height", "100%");
+	}
+	root.replaceChild(frame, picture);
+	if (tree.total[0] <= 0) {
+		ui.graph.remove();
+		element("div", "pf-empty", ui.view, "no " + data.unit);
+		ui.search.disabled = ui.reset.disabled = ui.flip.disabled = ui.next.disabled = ui.previous.disabled = true;
+		return;
+	}
+	listen();
+	restore();
+	if (alone) {
+		ui.view.focus();
+	}
+}
