@@ -18,8 +18,11 @@ enum tree_kind {
 	TREE_KERNEL,
 	TREE_INTERPRETED,
 	TREE_MARKER,
-	TREE_UNKNOWN
+	TREE_UNKNOWN,
+	TREE_NEUTRAL /* the root, and what was summed up */
 };
+
+enum tree_order { TREE_BY_NAME, TREE_BY_WEIGHT };
 
 struct tree_node {
 	uint32_t name;        /* string id in the tree's names; the root's is 0 */
@@ -44,8 +47,10 @@ struct tree_frame {
 };
 
 /* Adds weight to the path; frames[0] is the outermost (the thread). Siblings merge when their names are equal and
- * both or none are the kernel's. False: memory is out. */
+ * both or none are the kernel's; the node has the kind that comes first in enum tree_kind, with its image, whatever the order in which they
+ * come. False: memory is out. */
 bool tree_add(struct tree *tree, const struct tree_frame *frames, size_t count, uint64_t weight);
+/* Once; after it nothing can be added. */
 bool tree_finish(struct tree *tree);
 
 /* After tree_finish. */
@@ -53,5 +58,8 @@ const struct tree_node *tree_nodes(const struct tree *tree, size_t *count);
 const struct strings *tree_names(const struct tree *tree);
 uint64_t tree_total(const struct tree *tree);
 uint32_t tree_max_depth(const struct tree *tree);
+/* Of a shaped tree (shape.h): nodes with less weight were summed up, and how many nodes there were before; 0 and all. */
+uint64_t tree_least(const struct tree *tree);
+size_t tree_whole_count(const struct tree *tree);
 
 #endif
