@@ -201,9 +201,9 @@ async function checkPlain(browser, url) {
 	await near(page, "worker", 0.5, 0.5, "a sibling stands beside it");
 	await page.mouse("compute");
 	equal(await page.text(".pf-name"), "compute", "hovering shows the name");
-	equal(await page.text(".pf-numbers"), "150 samples \u00b7 37.50% of all \u00b7 self 30 (7.50%)", "hovering shows the numbers");
+	equal(await page.text(".pf-numbers"), "150 samples \u00b7 37.50% of all \u00b7 self 30 (7.50%) \u00b7 program", "hovering shows the numbers");
 	await page.mouse("write");
-	check((await page.text(".pf-numbers")).endsWith("/lib/libc.so.6"), "hovering shows the image");
+	check((await page.text(".pf-numbers")).endsWith("library /lib/libc.so.6"), "hovering shows kind and image");
 	await checkZoom(page);
 	await checkSearch(page);
 	await checkKeys(page);
@@ -355,7 +355,7 @@ async function checkEmpty(browser, url) {
 async function checkDeep(browser, url) {
 	const page = await Page.open(browser);
 	await page.go(url + "#z=4990.0");
-	equal(await page.text(".pf-numbers"), "7 samples \u00b7 87.50% of all \u00b7 100.00% of zoom \u00b7 self 0 (0.00%)", "a frame 4990 deep can be zoomed to");
+	equal(await page.text(".pf-numbers"), "7 samples \u00b7 87.50% of all \u00b7 100.00% of zoom \u00b7 self 0 (0.00%) \u00b7 program", "a frame 4990 deep can be zoomed to");
 	const count = await page.run(`document.querySelectorAll(".pf-frame").length`);
 	check(count > 20 && count < 200, "only what can be seen is drawn", count);
 	await page.run(`document.querySelector(".pf-view").scrollTop = 9000`);
@@ -373,7 +373,7 @@ async function checkDeep(browser, url) {
 async function checkLarge(browser, url) {
 	const page = await Page.open(browser);
 	const load = await page.go(url);
-	check(/^[\d,]+ frames below [\d,]+ samples are summed up/.test(await page.text(".pf-note")), "what was left out is told");
+	check(/^[\d,]+ frames below [\d,]+ samples are summed up/.test(await page.text(".pf-cut")), "what was left out is told");
 	const before = Date.now();
 	await page.mouse("main", true);
 	await page.key("Escape");

@@ -101,7 +101,7 @@ static bool write_svg(struct job *job, struct buffer *out, json_t *facts)
 	char title[TITLE_BYTES];
 	char subtitle[TITLE_BYTES];
 	uint64_t ms = duration_ms(job);
-	const struct svg_options options = {title, subtitle, "samples"};
+	const struct svg_options options = {.title = title, .subtitle = subtitle, .unit = "samples"};
 
 	(void)facts;
 	make_title(job, title, sizeof(title));

@@ -107,7 +107,7 @@ NOT_COUNTED static void check_xml(const struct buffer *out)
 static void write_svg(const struct attribution *attribution, const struct strings *strings)
 {
 	struct buffer out = {0};
-	const struct svg_options options = {strings_text(strings, 3).data, NULL, "samples"};
+	const struct svg_options options = {.title = strings_text(strings, 3).data, .unit = "samples"};
 	if (!svg_write(&out, attribution->tree, &options)) {
 		abort();
 	}

@@ -45,7 +45,7 @@ void picture_add(struct picture *picture, const char *stack, uint64_t weight)
 	size_t count = 0;
 	for (const char *at = stack; *at != '\0';) {
 		size_t len = strcspn(at, ";");
-		frames[count] = picture_frame(picture, at, len, count == 0 ? TREE_THREAD : TREE_NATIVE);
+		frames[count] = picture_frame(picture, at, len, count == 0 ? TREE_THREAD : TREE_PROGRAM);
 		count++;
 		at += len + (at[len] == ';');
 	}

@@ -16,7 +16,7 @@ void picture_add_plain(struct picture *picture)
 	picture_add(picture, "main;compute;multiply", 120);
 	picture_add(picture, "main;read", 50);
 	struct tree_frame frames[] = {picture_frame(picture, "worker", 6, TREE_THREAD),
-		picture_frame(picture, "write", 5, TREE_NATIVE),
+		picture_frame(picture, "write", 5, TREE_LIBRARY),
 		picture_frame(picture, "vfs_write", 9, TREE_KERNEL)};
 	frames[1].image = strings_intern(picture->names, "/lib/libc.so.6", 14, NULL);
 	assert_true(tree_add(picture->tree, frames, 3, 200));
@@ -53,7 +53,7 @@ void picture_torture(struct picture *picture)
 	size_t len;
 	for (size_t i = 0; (len = torture_name(i, name)) > 0; i++) {
 		struct tree_frame frames[] = {picture_frame(picture, "<main>", 6, TREE_THREAD),
-			picture_frame(picture, name, len, TREE_NATIVE)};
+			picture_frame(picture, name, len, TREE_PROGRAM)};
 		assert_true(tree_add(picture->tree, frames, 2, 1));
 	}
 	picture_write(picture, "]]></title><script>alert(1)</script>\xff\x1b", "\"'<&>\x01\xc3");
@@ -64,7 +64,7 @@ void picture_deep(struct picture *picture)
 	struct tree_frame *frames = calloc(5000, sizeof(*frames));
 	assert_non_null(frames);
 	for (size_t i = 0; i < 5000; i++) {
-		frames[i] = picture_frame(picture, i % 2 ? "even" : "odd", i % 2 ? 4 : 3, TREE_NATIVE);
+		frames[i] = picture_frame(picture, i % 2 ? "even" : "odd", i % 2 ? 4 : 3, TREE_PROGRAM);
 	}
 	assert_true(tree_add(picture->tree, frames, 5000, 7));
 	assert_true(tree_add(picture->tree, frames, 4000, 1));

@@ -5,7 +5,8 @@ decoded here a second time, from their description in svg_pack.h.
 
 Prints a line per fact, and fails when the file is broken:
     file BYTES | head CUT ALL FRAMES | title TEXT | subtitle TEXT
-    data DEPTH TOTAL SELF KIND IMAGE NAME | rect X Y WIDTH FILL TITLE | text TEXT
+    note TEXT | look WIDTH LAYOUT | legend NAME LIGHT DARK SELF
+    data DEPTH TOTAL SELF KIND IMAGE NAME (kind: "-" is the root's) | rect X Y WIDTH FILL TITLE | text TEXT
 Texts are JSON without blanks: a blank is \\u0020.
 """
 import json
@@ -95,10 +96,14 @@ def main(path):
     print("head", doc["cut"], doc["all"], doc["frames"])
     print("title", word(doc["title"]))
     print("subtitle", word(doc["subtitle"]))
+    print("note", word(doc["note"]))
+    print("look", doc["width"], doc["layout"])
+    for name, light, dark, own in doc["legend"]:
+        print("legend", word(name), light, dark, own)
     for depth, total, own, symbol in frames:
         kind, shade, image = symbols[symbol]
-        assert shade < 32
-        print("data", depth, total, own, kind, word(doc["images"][image]), word(doc["names"][symbol]))
+        assert shade < len(doc["light"]) == len(doc["dark"])
+        print("data", depth, total, own, doc["kinds"][kind] or "-", word(doc["images"][image]), word(doc["names"][symbol]))
     for rect, title in markup.rects:
         print("rect", rect["x"], rect["y"], rect["width"], rect["fill"], word(title))
     for line in markup.lines:

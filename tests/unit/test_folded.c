@@ -50,7 +50,7 @@ static void add(
 	size_t count = 1;
 
 	for (size_t i = 0; i < 3 && names[i] != NULL; i++) {
-		frames[count++] = frame(fixture, names[i], TREE_NATIVE);
+		frames[count++] = frame(fixture, names[i], TREE_PROGRAM);
 	}
 	assert_true(tree_add(fixture->tree, frames, count, weight));
 }
@@ -121,7 +121,7 @@ static void marks_frames_of_the_kernel(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct tree_frame frames[] = {frame(fixture, "#1 worker 3", TREE_THREAD),
-		frame(fixture, "read", TREE_NATIVE), frame(fixture, "read", TREE_KERNEL)};
+		frame(fixture, "read", TREE_PROGRAM), frame(fixture, "read", TREE_KERNEL)};
 
 	assert_true(tree_add(fixture->tree, frames, 3, 9));
 	assert_true(tree_add(fixture->tree, frames, 1, 1));
@@ -149,7 +149,7 @@ static void elides_the_middle_of_a_line_that_is_too_long(void **state)
 		char name[128];
 
 		snprintf(name, sizeof(name), "f%06u%093d", i, 0);
-		frames[i] = frame(fixture, name, i == 0 ? TREE_THREAD : TREE_NATIVE);
+		frames[i] = frame(fixture, name, i == 0 ? TREE_THREAD : TREE_PROGRAM);
 	}
 	assert_true(tree_add(fixture->tree, frames, 2000, 12345));
 	const char *text = written(fixture);

@@ -39,7 +39,7 @@ static void make_stack(struct fixture *fixture, struct stack *stack)
 	stack->weight = 1 + (uint64_t)rand() % 50;
 	for (size_t i = 0; i < stack->depth; i++) {
 		stack->names[i] = name_of(fixture, i == 0 ? 't' : 'f', rand() % 4);
-		frames[i] = (struct tree_frame){stack->names[i], 0, i == 0 ? TREE_THREAD : TREE_NATIVE};
+		frames[i] = (struct tree_frame){stack->names[i], 0, i == 0 ? TREE_THREAD : TREE_PROGRAM};
 	}
 	fixture->total += stack->weight;
 	assert_true(tree_add(fixture->tree, frames, stack->depth, stack->weight));
@@ -143,7 +143,7 @@ static void merges_the_stacks_of_all_threads(void **state)
 		weigh(fixture, path, depth, 1, &self, &total);
 		assert_int_equal(nodes[i].self, self);
 		assert_int_equal(nodes[i].total, total);
-		assert_int_equal(nodes[i].kind, TREE_NATIVE);
+		assert_int_equal(nodes[i].kind, TREE_PROGRAM);
 		assert_true(i == 1 || nodes[i].parent != nodes[i - 1].parent ||
 					strcmp(strings_text(fixture->names, nodes[i - 1].name).data,
 						strings_text(fixture->names, nodes[i].name).data) < 0);
@@ -226,7 +226,7 @@ static void does_all_of_it_at_once(void **state)
 	const struct tree_node *nodes = tree_nodes(made, &count);
 
 	assert_int_equal(nodes[1].depth, 1);
-	assert_int_equal(nodes[1].kind, TREE_NATIVE);
+	assert_int_equal(nodes[1].kind, TREE_PROGRAM);
 	for (size_t i = 1; i < count; i++) {
 		assert_true(nodes[i].kind == TREE_NEUTRAL || nodes[i].total * 10 >= fixture->total);
 	}

@@ -28,14 +28,14 @@ static void embeds_every_frame_with_its_weights_kind_and_image(void **state)
 	picture_assert_fact(picture, "title \"plain\"");
 	picture_assert_fact(picture, "subtitle \"a\\u0020<subtitle>\"");
 	assert_int_equal(picture_count_facts(picture, "data"), 8);
-	picture_assert_fact(picture, "data 0 400 0 6 \"\" \"all\"");
-	picture_assert_fact(picture, "data 1 200 0 0 \"\" \"main\"");
-	picture_assert_fact(picture, "data 2 150 30 1 \"\" \"compute\"");
-	picture_assert_fact(picture, "data 3 120 120 1 \"\" \"multiply\"");
-	picture_assert_fact(picture, "data 2 50 50 1 \"\" \"read\"");
-	picture_assert_fact(picture, "data 1 200 0 0 \"\" \"worker\"");
-	picture_assert_fact(picture, "data 2 200 0 1 \"/lib/libc.so.6\" \"write\"");
-	picture_assert_fact(picture, "data 3 200 200 2 \"\" \"vfs_write\"");
+	picture_assert_fact(picture, "data 0 400 0 - \"\" \"all\"");
+	picture_assert_fact(picture, "data 1 200 0 thread \"\" \"main\"");
+	picture_assert_fact(picture, "data 2 150 30 program \"\" \"compute\"");
+	picture_assert_fact(picture, "data 3 120 120 program \"\" \"multiply\"");
+	picture_assert_fact(picture, "data 2 50 50 program \"\" \"read\"");
+	picture_assert_fact(picture, "data 1 200 0 thread \"\" \"worker\"");
+	picture_assert_fact(picture, "data 2 200 0 library \"/lib/libc.so.6\" \"write\"");
+	picture_assert_fact(picture, "data 3 200 200 kernel \"\" \"vfs_write\"");
 }
 
 static void draws_frames_as_wide_as_their_share_above_their_parents(void **state)
@@ -87,6 +87,28 @@ static void kernel_frames_look_unlike_the_program_s(void **state)
 	assert_true(strncmp(fill[1] + 1, fill[1] + 5, 2) < 0);
 }
 
+static void says_what_its_colours_mean(void **state)
+{
+	struct picture *picture = *state;
+	char line[64];
+	static const struct {
+		uint8_t kind;
+		const char *name;
+		unsigned self;
+	} expected[] = {{TREE_THREAD, "thread", 0}, {TREE_PROGRAM, "program", 200},
+		{TREE_LIBRARY, "library", 0}, {TREE_KERNEL, "kernel", 200}};
+	picture_read(picture);
+	assert_int_equal(picture_count_facts(picture, "legend"), 4);
+	for (size_t i = 0; i < 4; i++) {
+		struct svg_colour colour = svg_palette_kind(expected[i].kind, SVG_SHADES / 2);
+		snprintf(line, sizeof(line), "legend \"%s\" #%06x #%06x %u", expected[i].name,
+			(unsigned)colour.light, (unsigned)colour.dark, expected[i].self);
+		picture_assert_fact(picture, line);
+	}
+	picture_assert_fact(picture, "text \"program\\u002050.00%\"");
+	picture_assert_fact(picture, "text \"library\"");
+}
+
 static void is_well_formed_whatever_bytes_a_name_holds(void **state)
 {
 	struct picture *picture = *state;
@@ -94,17 +116,17 @@ static void is_well_formed_whatever_bytes_a_name_holds(void **state)
 	picture_read(picture);
 	assert_int_equal(picture_count_facts(picture, "data"), 2 + 256 + 1 + PICTURE_TORTURES);
 	picture_assert_fact(picture, "title \"]]></title><script>alert(1)</script>\\ufffd\\u001b\"");
-	picture_assert_fact(picture, "data 2 1 1 1 \"\" \"a\\u0000z\"");
-	picture_assert_fact(picture, "data 2 1 1 1 \"\" \"a\\u001bz\"");
-	picture_assert_fact(picture, "data 2 1 1 1 \"\" \"a\\\"z\"");
-	picture_assert_fact(picture, "data 2 1 1 1 \"\" \"a\\ufffdz\"");
-	picture_assert_fact(picture, "data 2 1 1 1 \"\" \"a\\u007fz\"");
-	picture_assert_fact(picture, "data 2 1 1 1 \"\" \"<script>alert(1)</script>\"");
-	picture_assert_fact(picture, "data 2 1 1 1 \"\" \"\\ufffd\\ufffd\\ufffd\\ufffd\"");
-	picture_assert_fact(picture, "data 2 1 1 1 \"\" \"\\u2028line\\u2029\"");
-	picture_assert_fact(picture, "data 2 1 1 1 \"\" \"\\ufffe\\uffff\"");
-	picture_assert_fact(picture, "data 2 1 1 1 \"\" \"\\ud83d\\udd25\"");
-	picture_assert_fact(picture, "data 2 1 1 1 \"\" \"\\\\u0041\\\\\"");
+	picture_assert_fact(picture, "data 2 1 1 program \"\" \"a\\u0000z\"");
+	picture_assert_fact(picture, "data 2 1 1 program \"\" \"a\\u001bz\"");
+	picture_assert_fact(picture, "data 2 1 1 program \"\" \"a\\\"z\"");
+	picture_assert_fact(picture, "data 2 1 1 program \"\" \"a\\ufffdz\"");
+	picture_assert_fact(picture, "data 2 1 1 program \"\" \"a\\u007fz\"");
+	picture_assert_fact(picture, "data 2 1 1 program \"\" \"<script>alert(1)</script>\"");
+	picture_assert_fact(picture, "data 2 1 1 program \"\" \"\\ufffd\\ufffd\\ufffd\\ufffd\"");
+	picture_assert_fact(picture, "data 2 1 1 program \"\" \"\\u2028line\\u2029\"");
+	picture_assert_fact(picture, "data 2 1 1 program \"\" \"\\ufffe\\uffff\"");
+	picture_assert_fact(picture, "data 2 1 1 program \"\" \"\\ud83d\\udd25\"");
+	picture_assert_fact(picture, "data 2 1 1 program \"\" \"\\\\u0041\\\\\"");
 	picture_assert_fact(picture, "text \"\\\"'<&>\\ufffd\\ufffd\"");
 	assert_non_null(strstr(picture->facts, "\"a\\ufffdz\\u0020(1\\u0020samples"));
 	assert_non_null(strstr(picture->facts, "\"a\\nz\\u0020(1\\u0020samples"));
@@ -166,7 +188,7 @@ static void says_no_samples_when_there_are_none(void **state)
 	picture_write(picture, "nothing", "the process was idle");
 	picture_read(picture);
 	picture_assert_fact(picture, "text \"no\\u0020samples\"");
-	picture_assert_fact(picture, "data 0 0 0 6 \"\" \"all\"");
+	picture_assert_fact(picture, "data 0 0 0 - \"\" \"all\"");
 	assert_int_equal(picture_count_facts(picture, "rect"), 0);
 }
 
@@ -206,6 +228,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(embeds_every_frame_with_its_weights_kind_and_image),
 		cmocka_unit_test(draws_frames_as_wide_as_their_share_above_their_parents),
 		cmocka_unit_test(kernel_frames_look_unlike_the_program_s),
+		cmocka_unit_test(says_what_its_colours_mean),
 		cmocka_unit_test(asks_for_nothing_from_outside),
 		CASE(is_well_formed_whatever_bytes_a_name_holds),
 		CASE(holds_no_markup_that_came_from_a_name),

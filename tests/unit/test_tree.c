@@ -46,7 +46,7 @@ static void add(struct fixture *fixture, const char *path, uint64_t weight)
 	strcpy(copy, path);
 	for (char *name = strtok_r(copy, " ", &rest); name != NULL; name = strtok_r(NULL, " ", &rest)) {
 		char *mark = strstr(name, "/k");
-		uint8_t kind = count == 0 ? TREE_THREAD : mark != NULL ? TREE_KERNEL : TREE_NATIVE;
+		uint8_t kind = count == 0 ? TREE_THREAD : mark != NULL ? TREE_KERNEL : TREE_PROGRAM;
 
 		if (mark != NULL) {
 			*mark = '\0';
@@ -145,7 +145,7 @@ static void is_the_same_for_any_order_of_the_same_stacks(void **state)
 		size_t count;
 		const struct tree_node *nodes = tree_nodes(fixture->tree, &count);
 
-		assert_int_equal(nodes[4].kind, TREE_NATIVE);
+		assert_int_equal(nodes[4].kind, TREE_PROGRAM);
 		assert_int_equal(nodes[6].kind, TREE_KERNEL);
 	}
 }

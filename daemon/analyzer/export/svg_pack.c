@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyzer/export/markup.h"
+#include "analyzer/tree/shape.h"
 #include "base/map.h"
 #include "base/vec.h"
 
@@ -16,7 +17,8 @@
 struct symbol {
 	uint32_t name, image; /* string ids */
 	uint8_t kind;
-	uint32_t id; /* place in "names" */
+	uint32_t id;     /* place in "names" */
+	uint32_t colour; /* place in "light" and "dark" */
 	uint64_t uses;
 };
 
@@ -24,6 +26,8 @@ struct rank {
 	uint64_t uses;
 	uint32_t symbol;
 };
+
+typedef VEC(struct svg_colour) colour_list;
 
 struct pack {
 	const struct tree *tree;       /* borrowed */
@@ -36,6 +40,7 @@ struct pack {
 	size_t used;
 	uint64_t cut;      /* frames lighter than this are left out */
 	size_t name_chars; /* names longer than this are cut */
+	enum svg_colors colors;
 };
 
 static void finish(struct pack *pack)
@@ -44,11 +49,6 @@ static void finish(struct pack *pack)
 	free(pack->symbol_of);
 	free(pack->cut_below);
 	free(pack->ranking);
-}
-
-uint8_t svg_pack_shade(const char *name, size_t len)
-{
-	return (uint8_t)(map_hash_bytes(name, len) % SVG_SHADES);
 }
 
 struct bytes_text svg_pack_name(const struct tree *tree, const struct tree_node *node)
@@ -85,11 +85,11 @@ uint64_t svg_pack_nth_total(const struct tree_node *nodes, size_t count, size_t 
 	}
 }
 
-/* One number for name, image and kind. More than 2^29 strings cannot be in memory; then the image is dropped. */
+/* One number for name, image and kind. More than 2^28 strings cannot be in memory; then the image is dropped. */
 static uint64_t symbol_key(const struct tree_node *node)
 {
-	uint64_t image = node->image < 1u << 29 ? node->image : 0;
-	return (uint64_t)node->name << 32 | image << 3 | (node->kind & 7);
+	uint64_t image = node->image < 1u << 28 ? node->image : 0;
+	return (uint64_t)node->name << 32 | image << 4 | (node->kind & 15);
 }
 
 static bool collect_symbol(struct pack *pack, struct map *ids, uint32_t node)
@@ -108,7 +108,7 @@ static bool collect_symbol(struct pack *pack, struct map *ids, uint32_t node)
 /* Symbol 0 is the root's, 1 that of the smaller frames. */
 static bool collect_symbols(struct pack *pack)
 {
-	struct symbol neutral = {.kind = SVG_KIND_NEUTRAL};
+	struct symbol neutral = {.kind = TREE_NEUTRAL};
 	bool good = VEC_PUSH(&pack->symbols, neutral) && VEC_PUSH(&pack->symbols, neutral);
 	struct map ids = {0};
 	pack->symbol_of[0] = 0;
@@ -134,7 +134,8 @@ static bool init(struct pack *pack, const struct tree *tree)
 
 static bool kept(const struct pack *pack, size_t node)
 {
-	return node == 0 || pack->nodes[node].total >= pack->cut;
+	const struct tree_node *at = &pack->nodes[node];
+	return node == 0 || (at->total >= pack->cut && at->kind != TREE_NEUTRAL);
 }
 
 /* The uses of each symbol at this cut, and how many frames are kept. */
@@ -189,7 +190,7 @@ static struct bytes_text symbol_name(const struct pack *pack, uint32_t symbol)
 		return bytes_text_of("all");
 	}
 	if (symbol == 1) {
-		return bytes_text_of("(smaller frames)");
+		return bytes_text_of(SHAPE_SMALLER);
 	}
 	struct bytes_text text = strings_text(tree_names(pack->tree), pack->symbols.items[symbol].name);
 	return text.len > 0 ? text : bytes_text_of("(unnamed)");
@@ -224,16 +225,51 @@ static bool write_images(const struct pack *pack, struct markup *markup, struct 
 	return good;
 }
 
-static bool write_symbols(const struct pack *pack, struct markup *markup)
+/* Numbers the colours in the order of their first use; list receives each once. */
+static bool number_colours(struct pack *pack, colour_list *list)
+{
+	struct map places = {0};
+	bool good = true;
+	for (size_t i = 0; i < pack->used && good; i++) {
+		struct symbol *symbol = &pack->symbols.items[pack->ranking[i].symbol];
+		struct bytes_text image = strings_text(tree_names(pack->tree), symbol->image);
+		struct svg_colour colour = svg_palette_frame(
+			pack->colors, symbol->kind, symbol_name(pack, pack->ranking[i].symbol), image);
+		uint64_t key = (uint64_t)colour.light << 32 | colour.dark;
+		const uint64_t *known = map_get(&places, key);
+		symbol->colour = (uint32_t)(known != NULL ? *known : list->len);
+		good = known != NULL || (map_put(&places, key, list->len) && VEC_PUSH(list, colour));
+	}
+	map_finish(&places);
+	return good;
+}
+
+static bool write_colours(struct pack *pack, struct markup *markup)
+{
+	colour_list list = {0};
+	bool good = number_colours(pack, &list);
+	markup_printf(markup, ",\n\"light\":[");
+	for (size_t i = 0; i < list.len && good; i++) {
+		markup_printf(markup, "%s\"#%06" PRIx32 "\"", i > 0 ? "," : "", list.items[i].light);
+	}
+	markup_printf(markup, "],\n\"dark\":[");
+	for (size_t i = 0; i < list.len && good; i++) {
+		markup_printf(markup, "%s\"#%06" PRIx32 "\"", i > 0 ? "," : "", list.items[i].dark);
+	}
+	markup_printf(markup, "]");
+	VEC_FINISH(&list);
+	return good;
+}
+
+static bool write_symbols(struct pack *pack, struct markup *markup)
 {
 	struct map images = {0};
-	bool good = write_images(pack, markup, &images);
+	bool good = write_colours(pack, markup) && write_images(pack, markup, &images);
 	markup_printf(markup, ",\n\"symbols\":\"");
 	for (size_t i = 0; i < pack->used && good; i++) {
 		const struct symbol *symbol = &pack->symbols.items[pack->ranking[i].symbol];
-		struct bytes_text name = symbol_name(pack, pack->ranking[i].symbol);
 		markup_vlq(markup, symbol->kind);
-		markup_vlq(markup, svg_pack_shade(name.data, name.len));
+		markup_vlq(markup, symbol->colour);
 		markup_vlq(markup, *map_get(&images, symbol->image));
 	}
 	markup_printf(markup, "\"");
@@ -297,7 +333,9 @@ enum attempt { ATTEMPT_FITS, ATTEMPT_TOO_LONG, ATTEMPT_FAILED };
 static bool write_all(struct pack *pack, struct markup *markup, size_t end)
 {
 	rank_symbols(pack);
-	markup_printf(markup, "\"v\":1,\"cut\":%" PRIu64 ",\"all\":%zu", pack->cut, pack->count);
+	uint64_t least = tree_least(pack->tree);
+	markup_printf(markup, "\"v\":2,\"cut\":%" PRIu64 ",\"all\":%zu",
+		least > pack->cut ? least : pack->cut, tree_whole_count(pack->tree));
 	write_names(pack, markup, end);
 	if (markup->out->len <= end && !write_symbols(pack, markup)) {
 		return false;
@@ -346,13 +384,15 @@ static enum attempt raise_cut(struct pack *pack, struct buffer *out, size_t limi
 	return result;
 }
 
-bool svg_pack_write(struct buffer *out, const struct tree *tree, size_t limit)
+bool svg_pack_write(
+	struct buffer *out, const struct tree *tree, enum svg_colors colors, size_t limit)
 {
 	static const size_t name_chars[] = {64 * 1024, 400, 100};
 	const size_t last = sizeof(name_chars) / sizeof(*name_chars) - 1;
 	struct pack pack;
 	enum attempt result = ATTEMPT_FAILED;
 	if (init(&pack, tree)) {
+		pack.colors = colors;
 		result = ATTEMPT_TOO_LONG;
 		for (size_t i = 0; i <= last && result == ATTEMPT_TOO_LONG; i++) {
 			uint64_t visible = pack.nodes[0].total / VISIBLE_SHARE;

@@ -5,28 +5,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyzer/export/svg_palette.h"
 #include "analyzer/tree/tree.h"
 #include "base/buffer.h"
 
 /*
  * The tree as the flame graph's script reads it: a JSON object in which a frame costs about five bytes.
  *
- *   {"v":1, "cut":C, "frames":F, "all":N,
- *    "names":[…], "images":["", …],
- *    "symbols":"kind shade image" per name, "tree":"head symbol [self]" per frame}
+ *   {"v":2, "cut":C, "frames":F, "all":N,
+ *    "names":[…], "images":["", …], "light":["#rrggbb", …], "dark":["#rrggbb", …],
+ *    "symbols":"kind colour image" per name, "tree":"head symbol [self]" per frame}
  *
- * symbols and tree are numbers as markup_vlq writes them. A name's kind is enum tree_kind or SVG_KIND_NEUTRAL, its shade
- * 0 to 31, its image an index into images. Frames come in preorder, siblings in the tree's order; head is
+ * symbols and tree are numbers as markup_vlq writes them. A name's kind is enum tree_kind, its colour an index into light and
+ * dark (the same colour on the two kinds of page), its image an index into images. Frames come in preorder, siblings in the tree's order; head is
  * 2 × (levels closed before this frame) + (1 when a self weight follows). The root is the first.
  *
  * When not everything fits, frames lighter than C are left out with all below them, and each parent gets one last child
- * "(smaller frames)" with their sum, so that sums stay right. F frames stand in the data, of the tree's N.
+ * SHAPE_SMALLER with their sum, so that sums stay right; what the tree's shape has summed up already goes the same way. F frames stand in
+ * the data, of the profile's N.
  */
-#define SVG_KIND_NEUTRAL 6 /* the root, and "(smaller frames)" */
-#define SVG_SHADES       32
-
-/* A colour for a name, 0 to SVG_SHADES - 1. */
-uint8_t svg_pack_shade(const char *name, size_t len);
 
 /* What a frame is called in the picture: the root and frames without a name have a substitute. */
 struct bytes_text svg_pack_name(const struct tree *tree, const struct tree_node *node);
@@ -38,6 +35,7 @@ uint64_t svg_pack_nth_total(const struct tree_node *nodes, size_t count, size_t 
  * Appends the object's members without the braces, in at most limit bytes (a few hundred always fit). Names longer than 64 KiB are
  * cut, and shorter ones when that saves frames. False when memory is out.
  */
-bool svg_pack_write(struct buffer *out, const struct tree *tree, size_t limit);
+bool svg_pack_write(
+	struct buffer *out, const struct tree *tree, enum svg_colors colors, size_t limit);
 
 #endif

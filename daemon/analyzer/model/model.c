@@ -33,6 +33,7 @@ void model_destroy(struct model *model)
 	VEC_FINISH(&model->cells);
 	VEC_FINISH(&model->notes);
 	map_finish(&model->image_ids);
+	map_finish(&model->programs);
 	free(model);
 }
 
@@ -71,6 +72,12 @@ const struct model_image *model_image(const struct model *model, uint64_t journa
 	const uint64_t *index = map_get(&model->image_ids, journal_id);
 
 	return index == NULL ? NULL : &model->images.items[*index];
+}
+
+bool model_is_program(const struct model *model, uint32_t process, uint32_t image)
+{
+	return process != MODEL_NONE && image != MODEL_NONE &&
+		   map_get(&model->programs, (uint64_t)process << 32 | image) != NULL;
 }
 
 uint32_t model_thread_name(const struct model *model, const struct model_thread *thread)

@@ -40,6 +40,7 @@ struct model_metric {
 struct model_process {
 	uint64_t pid, parent_pid;
 	uint32_t name, executable; /* the latest */
+	uint32_t program;          /* the latest image that is its executable, or MODEL_NONE */
 	bool has_ended;
 	bool has_cpu; /* cpu_ns was told for the whole process */
 	uint64_t
@@ -127,6 +128,8 @@ struct model {
 	uint32_t damage;         /* string id: what the reader said */
 
 	struct map image_ids; /* journal id -> index, the latest definition */
+	struct map
+		programs; /* process << 32 | image: the process's executable, now or before an exec */
 };
 
 /* Reads the whole journal. strings is borrowed for the model's life. NULL: limit_exceeded, memory is out. */
@@ -143,6 +146,9 @@ uint64_t model_lost(const struct model *model);
 uint64_t model_cpu_ns(const struct model *model);
 /* By the journal's id; NULL: unknown. */
 const struct model_image *model_image(const struct model *model, uint64_t journal_id);
+/* Whether the image is what the process executes, or did before an exec: the file that the journal names as its executable, else the
+ * first one that was mapped, which is where the kernel and the list of a running process's mappings begin. Indices, or MODEL_NONE. */
+bool model_is_program(const struct model *model, uint32_t process, uint32_t image);
 /* String id to show for a thread: its name, else its process's, else 0. */
 uint32_t model_thread_name(const struct model *model, const struct model_thread *thread);
 

@@ -14,7 +14,7 @@ static bool find_process(struct loader *loader, uint64_t pid, uint32_t *index)
 {
 	struct model *model = loader->model;
 	const uint64_t *known = map_get(&loader->processes, pid);
-	const struct model_process process = {.pid = pid};
+	const struct model_process process = {.pid = pid, .program = MODEL_NONE};
 	const struct space space = {0};
 
 	if (known != NULL && !model->processes.items[*known].has_ended) {
@@ -57,6 +57,23 @@ static bool copy_space(struct loader *loader, struct space *space, const struct 
 	return true;
 }
 
+static bool set_program(struct loader *loader, uint32_t process, uint32_t image)
+{
+	uint64_t key = (uint64_t)process << 32 | image;
+
+	loader->model->processes.items[process].program = image;
+	return map_put(&loader->model->programs, key, 1);
+}
+
+/* A child runs what its parent does. */
+static bool inherit_program(struct loader *loader, uint64_t parent_pid, uint32_t process)
+{
+	const uint64_t *parent = map_get(&loader->processes, parent_pid);
+	uint32_t image = parent == NULL ? MODEL_NONE : loader->model->processes.items[*parent].program;
+
+	return image == MODEL_NONE || set_program(loader, process, image);
+}
+
 static bool begin_space(
 	struct loader *loader, const struct journal_process *process, uint32_t index)
 {
@@ -64,9 +81,11 @@ static bool begin_space(
 	const struct space *parent = loading_space(loader, process->parent_pid);
 
 	if (process->is_fork && parent != NULL && parent != space) {
-		return copy_space(loader, space, parent);
+		return copy_space(loader, space, parent) &&
+			   inherit_program(loader, process->parent_pid, index);
 	}
 	if (process->is_exec) {
+		loader->model->processes.items[index].program = MODEL_NONE;
 		loader->mapping_count -= space->mappings.len;
 		space_clear(space);
 	}
@@ -207,6 +226,24 @@ static bool has_room(const struct loader *loader, const struct space *space)
 		   loader->mapping_count < MODEL_MAX_MAPPINGS;
 }
 
+/* Whether this image, mapped now, is the process's executable. */
+static bool note_program(struct loader *loader, uint64_t pid, uint32_t image)
+{
+	const struct model *model = loader->model;
+	const uint64_t *index = map_get(&loader->processes, pid);
+
+	if (index == NULL || image == MODEL_NONE ||
+		model->images.items[image].kind != JOURNAL_IMAGE_ELF) {
+		return true;
+	}
+	const struct model_process *process = &model->processes.items[*index];
+	bool is_first = process->executable == 0 && process->program == MODEL_NONE;
+	bool is_told =
+		process->executable != 0 && process->executable == model->images.items[image].path;
+
+	return !(is_first || is_told) || set_program(loader, (uint32_t)*index, image);
+}
+
 bool loading_mapping(struct loader *loader, const struct journal_record *record)
 {
 	const struct journal_mapping *mapping = &record->mapping;
@@ -223,7 +260,7 @@ bool loading_mapping(struct loader *loader, const struct journal_record *record)
 		return loading_contradict(loader);
 	}
 	loader->mapping_count -= space->mappings.len;
-	bool done = space_map(space, &item);
+	bool done = space_map(space, &item) && note_program(loader, mapping->pid, item.image);
 
 	loader->mapping_count += space->mappings.len;
 	return done;

@@ -53,7 +53,23 @@ static bool is_outermost(struct bytes_text name)
 	return false;
 }
 
-static uint8_t kind_of(const struct model_frame *frame, const struct symbol *symbol)
+/* Code in a mapping that has a name but no file ("[heap]") was made at run time too. */
+static uint8_t native_kind(
+	const struct model *model, uint32_t process, const struct model_frame *frame)
+{
+	if (frame->image == MODEL_NONE) {
+		return TREE_UNKNOWN;
+	}
+	uint64_t kind = model->images.items[frame->image].kind;
+
+	if (model_is_program(model, process, frame->image)) {
+		return TREE_PROGRAM;
+	}
+	return kind == JOURNAL_IMAGE_ANONYMOUS || kind == JOURNAL_IMAGE_UNKNOWN ? TREE_JIT
+																			: TREE_LIBRARY;
+}
+
+static uint8_t kind_of(const struct model *model, uint32_t process, const struct model_frame *frame)
 {
 	switch (frame->kind) {
 	case JOURNAL_FRAME_KERNEL:
@@ -63,7 +79,7 @@ static uint8_t kind_of(const struct model_frame *frame, const struct symbol *sym
 	case JOURNAL_FRAME_MARKER:
 		return TREE_MARKER;
 	default:
-		return symbol->is_named ? TREE_NATIVE : TREE_UNKNOWN;
+		return native_kind(model, process, frame);
 	}
 }
 
@@ -110,9 +126,11 @@ static bool push_nothing(struct builder *builder)
 	return frame.name != 0 && VEC_PUSH(&builder->path, frame);
 }
 
-static bool push_frames(
-	struct builder *builder, const struct model_stack *stack, uint64_t samples, bool *is_stitched)
+static bool push_frames(struct builder *builder, const struct model_cell *cell, bool *is_stitched)
 {
+	const struct model_stack *stack = &builder->model->stacks.items[cell->stack];
+	uint32_t process = builder->model->threads.items[cell->thread].process;
+
 	for (size_t i = stack->count; i-- > 0;) {
 		const struct model_frame *frame = &builder->model->frames.items[stack->first + i];
 		struct symbol symbol;
@@ -120,9 +138,10 @@ static bool push_frames(
 		if (!symbols_find(builder->symbols, frame, &symbol)) {
 			return false;
 		}
-		const struct tree_frame item = {symbol.name, symbol.image, kind_of(frame, &symbol)};
+		const struct tree_frame item = {
+			symbol.name, symbol.image, kind_of(builder->model, process, frame)};
 
-		count_frame(builder, frame, symbol.is_named, samples);
+		count_frame(builder, frame, symbol.is_named, cell->count);
 		*is_stitched |= item.kind == TREE_MARKER &&
 						is_text(strings_text(builder->strings, symbol.name), STITCHED);
 		if (!VEC_PUSH(&builder->path, item)) {
@@ -158,7 +177,7 @@ static bool add_cell(struct builder *builder, const struct model_cell *cell)
 
 	builder->cell++;
 	if (!push_thread(builder, &builder->model->threads.items[cell->thread]) ||
-		!push_frames(builder, stack, cell->count, &is_stitched) ||
+		!push_frames(builder, cell, &is_stitched) ||
 		(stack->count == 0 && !push_nothing(builder))) {
 		return false;
 	}

@@ -14,12 +14,16 @@
  */
 enum tree_kind {
 	TREE_THREAD,
-	TREE_NATIVE,
+	TREE_PROGRAM, /* in the process's own executable */
+	TREE_LIBRARY, /* in another file */
 	TREE_KERNEL,
+	TREE_JIT, /* in executable memory without a file */
 	TREE_INTERPRETED,
+	TREE_INLINED, /* nothing makes it yet */
 	TREE_MARKER,
-	TREE_UNKNOWN,
-	TREE_NEUTRAL /* the root, and what was summed up */
+	TREE_UNKNOWN, /* in nothing that was mapped */
+	TREE_NEUTRAL, /* the root, and what was summed up */
+	TREE_KINDS    /* how many there are */
 };
 
 enum tree_order { TREE_BY_NAME, TREE_BY_WEIGHT };

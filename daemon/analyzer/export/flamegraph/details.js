@@ -2,14 +2,15 @@
 
 function numbers(frame) {
 	const total = tree.total[frame];
-	const image = data.images[tree.images[tree.symbol[frame]]];
+	const symbol = tree.symbol[frame];
+	const place = [data.kinds[tree.kinds[symbol]], data.images[tree.images[symbol]]].filter((text) => text !== "").join(" ");
 	const parts = [group(total) + " " + data.unit, percent(total, tree.total[0]) + " of all"];
 	if (state.zoom !== 0 && within(frame, state.zoom)) {
 		parts.push(percent(total, tree.total[state.zoom]) + " of zoom");
 	}
 	parts.push("self " + group(tree.self[frame]) + " (" + percent(tree.self[frame], tree.total[0]) + ")");
-	if (image) {
-		parts.push(image);
+	if (place) {
+		parts.push(place);
 	}
 	return parts.join(" \u00b7 ");
 }

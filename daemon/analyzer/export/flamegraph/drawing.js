@@ -128,8 +128,7 @@ function shown(width) {
 }
 
 function colour(frame) {
-	const symbol = tree.symbol[frame];
-	return colours[tree.kinds[symbol]][tree.shades[symbol]];
+	return (isDark() ? data.dark : data.light)[tree.colours[tree.symbol[frame]]];
 }
 
 function paint(context, frame, left, width) {

@@ -1,18 +1,6 @@
 /* The page around the graph: elements, texts, colours. */
 
 const XHTML = "http://www.w3.org/1999/xhtml";
-const SHADES = 32;
-// Hue, spread, saturation, lightness by kind, as in svg.c; then saturation and lightness in the dark.
-const PALETTES = [
-	[205, 16, 26, 76, 20, 31], // thread
-	[14, 38, 88, 70, 58, 27], // native
-	[222, 30, 72, 79, 42, 36], // kernel
-	[88, 50, 46, 70, 38, 26], // interpreted
-	[286, 26, 46, 80, 30, 34], // marker
-	[34, 14, 22, 76, 12, 31], // unknown
-	[220, 1, 8, 82, 6, 30], // neutral
-];
-
 function element(tag, className, parent, text) {
 	const made = document.createElementNS(XHTML, tag);
 	if (className) {
@@ -39,15 +27,19 @@ function button(parent, text, label, action) {
 function build() {
 	const u = {};
 	u.app = element("div", "pf-app");
-	const head = element("div", "pf-head", u.app);
-	const names = element("div", "pf-names", head);
+	u.head = element("div", "pf-head", u.app);
+	const names = element("div", "pf-names", u.head);
 	u.title = element("div", "pf-title", names, data.title);
 	u.title.setAttribute("title", data.title);
 	if (data.subtitle) {
 		element("div", "pf-subtitle", names, data.subtitle).setAttribute("title", data.subtitle);
 	}
-	buildTools(u, element("div", "pf-tools", head));
-	element("div", "pf-note", head, cutNote());
+	buildTools(u, element("div", "pf-tools", u.head));
+	element("div", "pf-note", u.head, data.note);
+	element("div", "pf-note pf-cut", u.head, cutNote());
+	u.legend = element("div", "pf-legend", u.head);
+	u.legend.setAttribute("role", "note");
+	u.legend.setAttribute("aria-label", "What the colours mean");
 	u.view = element("div", "pf-view", u.app);
 	u.view.setAttribute("tabindex", "0");
 	u.view.setAttribute("role", "tree");
@@ -56,9 +48,9 @@ function build() {
 	u.graph.setAttribute("role", "presentation");
 	u.canvas = element("canvas", "pf-paint");
 	u.canvas.setAttribute("aria-hidden", "true");
-	const details = element("div", "pf-details", u.app);
-	u.name = element("div", "pf-name", details);
-	u.numbers = element("div", "pf-numbers", details);
+	u.details = element("div", "pf-details", u.app);
+	u.name = element("div", "pf-name", u.details);
+	u.numbers = element("div", "pf-numbers", u.details);
 	return u;
 }
 
@@ -95,14 +87,12 @@ function percent(part, whole) {
 	return whole > 0 ? (part * 100 / whole).toFixed(2) + "%" : "0%";
 }
 
-function mixColours(isDark) {
-	return PALETTES.map(function (p) {
-		const mixed = [];
-		for (let shade = 0; shade < SHADES; shade++) {
-			const hue = p[0] + Math.floor(p[1] * shade / SHADES);
-			const light = isDark ? p[5] + shade % 4 : p[3] + shade % 4 * 2;
-			mixed.push("hsl(" + hue + "," + (isDark ? p[4] : p[2]) + "%," + light + "%)");
-		}
-		return mixed;
+/* What the colours mean: a swatch, a name, and the share of the samples that were in such frames themselves. */
+function drawLegend() {
+	ui.legend.replaceChildren();
+	data.legend.forEach(function ([name, light, dark, self]) {
+		const item = element("span", "pf-kind", ui.legend);
+		element("span", "pf-swatch", item).style.backgroundColor = isDark() ? dark : light;
+		element("span", "", item, self > 0 ? name + " " + percent(self, tree.total[0]) : name);
 	});
 }

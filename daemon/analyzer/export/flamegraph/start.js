@@ -13,10 +13,13 @@ const state = { zoom: 0, current: 0, up: false, query: "", first: 0, last: -1 };
 const search = { active: false, symbols: null, list: [], weight: 0 };
 const ui = build();
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
-let colours = mixColours(dark.matches);
 let pending = 0;
 
 start();
+
+function isDark() {
+	return dark.matches;
+}
 
 function listen() {
 	ui.graph.addEventListener("mousemove", onHover);
@@ -41,9 +44,17 @@ function listen() {
 	}
 	new ResizeObserver(schedule).observe(ui.view);
 	dark.addEventListener("change", function () {
-		colours = mixColours(dark.matches);
+		drawLegend();
 		schedule();
 	});
+}
+
+/* In somebody's page the picture is as high as what it holds: head and foot have other heights than those of the static one. */
+function makeRoom() {
+	if (!alone) {
+		const height = ui.head.offsetHeight + ui.graph.offsetHeight + ui.details.offsetHeight;
+		root.setAttribute("height", String(Math.max(height, root.getAttribute("height"))));
+	}
 }
 
 function start() {
@@ -66,8 +77,10 @@ function start() {
 		ui.search.disabled = ui.reset.disabled = ui.flip.disabled = ui.next.disabled = ui.previous.disabled = true;
 		return;
 	}
+	drawLegend();
 	listen();
 	restore();
+	makeRoom();
 	if (alone) {
 		ui.view.focus();
 	}

@@ -42,13 +42,13 @@ function unpack(packed) {
 		total: new Float64Array(count),
 		start: new Float64Array(count),
 		kinds: new Uint8Array(names.length),
-		shades: new Uint8Array(names.length),
+		colours: new Uint32Array(names.length),
 		images: new Uint32Array(names.length),
 	};
 	const symbols = reader(packed.symbols);
 	for (let i = 0; i < names.length; i++) {
 		t.kinds[i] = symbols.next();
-		t.shades[i] = symbols.next();
+		t.colours[i] = symbols.next();
 		t.images[i] = symbols.next();
 	}
 	unpackFrames(t, reader(packed.tree));
