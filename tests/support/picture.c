@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "analyzer/export/folded.h"
+
 int picture_set_up(void **state)
 {
 	struct picture *picture = calloc(1, sizeof(*picture));
@@ -54,17 +56,38 @@ void picture_add(struct picture *picture, const char *stack, uint64_t weight)
 
 void picture_write(struct picture *picture, const char *title, const char *subtitle)
 {
-	struct svg_options options = {.title = title, .subtitle = subtitle, .unit = "samples"};
+	picture->options.title = title;
+	picture->options.subtitle = subtitle;
+	picture->options.unit = "samples";
 	assert_true(tree_finish(picture->tree));
-	assert_true(svg_write(&picture->svg, picture->tree, &options));
+	struct tree *shaped = shape_apply(&picture->shape, picture->tree);
+	assert_non_null(shaped);
+	assert_true(svg_write(&picture->svg, shape_is_plain(&picture->shape) ? picture->tree : shaped,
+		&picture->options));
+	tree_destroy(shaped);
+}
+
+static void save(const struct buffer *bytes, const char *path)
+{
+	FILE *file = fopen(path, "wb");
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes->data, 1, bytes->len, file), bytes->len);
+	assert_int_equal(fclose(file), 0);
 }
 
 void picture_save(const struct picture *picture, const char *path)
 {
-	FILE *file = fopen(path, "wb");
-	assert_non_null(file);
-	assert_int_equal(fwrite(picture->svg.data, 1, picture->svg.len, file), picture->svg.len);
-	assert_int_equal(fclose(file), 0);
+	save(&picture->svg, path);
+}
+
+void picture_save_folded(const struct picture *picture, const char *path)
+{
+	struct buffer folded = {0};
+	size_t stacks;
+	assert_true(folded_write(&folded, picture->tree, &stacks));
+	assert_true(buffer_reserve(&folded, 1));
+	save(&folded, path);
+	buffer_finish(&folded);
 }
 
 static char *read_all(FILE *stream)

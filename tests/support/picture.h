@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "analyzer/export/svg.h"
+#include "analyzer/tree/shape.h"
 #include "base/strings.h"
 
 /*
@@ -15,6 +16,8 @@
 struct picture {
 	struct strings *names;
 	struct tree *tree;
+	struct svg_options options; /* title, subtitle and unit are set by picture_write */
+	struct tree_shape shape;
 	struct buffer svg;
 	char *facts; /* what the reader printed; NULL until picture_read */
 };
@@ -30,6 +33,8 @@ void picture_add(struct picture *picture, const char *stack, uint64_t weight);
 /* Behind what svg holds. */
 void picture_write(struct picture *picture, const char *title, const char *subtitle);
 void picture_save(const struct picture *picture, const char *path);
+/* The same tree, not shaped, as folded stacks. */
+void picture_save_folded(const struct picture *picture, const char *path);
 
 /* Runs the reader over the file, once. Fails the test when it finds the file broken. */
 void picture_read(struct picture *picture);

@@ -99,13 +99,92 @@ static void large(struct picture *picture)
 	picture_large(picture, 60000);
 }
 
+static const char *const random_names[] = {"main", "run",
+	"parse<std::vector<int>, char>(char const*)", "operator()", "hash_bytes",
+	"alloc::vec::Vec<T>::push", "memcpy", "std::sort", "a", "do_syscall_64"};
+
+/* A few hundred stacks of all kinds of frames, the same each time. */
+static void add_random(struct picture *picture)
+{
+	static const uint8_t kinds[] = {TREE_PROGRAM, TREE_PROGRAM, TREE_PROGRAM, TREE_LIBRARY,
+		TREE_PROGRAM, TREE_JIT, TREE_LIBRARY, TREE_INTERPRETED, TREE_INLINED, TREE_KERNEL};
+	static const char *const images[] = {"program", "libc.so.6", "libm.so.6"};
+	uint32_t seed = 1;
+	for (unsigned i = 0; i < 400; i++) {
+		struct tree_frame frames[16];
+		size_t depth = 3 + i % 13;
+		for (size_t j = 0; j < depth; j++) {
+			seed = seed * 1664525 + 1013904223;
+			size_t which = (seed >> 20) % (j < 3 ? 3 : 10);
+			frames[j] = picture_frame(
+				picture, random_names[which], strlen(random_names[which]), kinds[which]);
+			const char *image = images[which % 3];
+			frames[j].image = strings_intern(picture->names, image, strlen(image), NULL);
+		}
+		frames[0] = picture_frame(
+			picture, seed & 1 << 30 ? "main" : "worker", seed & 1 << 30 ? 4 : 6, TREE_THREAD);
+		assert_true(tree_add(picture->tree, frames, depth, 1 + (seed >> 16) % 40));
+	}
+}
+
+static const char full_note[] = "12 samples lost \xc2\xb7 340 stacks cut (5.74%) \xc2\xb7 1.25 s "
+								"of CPU time are not in the samples (29.4%): the "
+								"kernel may not be sampled";
+
+static void write_random(struct picture *picture, const char *title)
+{
+	add_random(picture);
+	picture->options.note = full_note;
+	picture_write(picture, title,
+		"/usr/local/bin/program (pid 4711) \xc2\xb7 999 Hz \xc2\xb7 3.01 s \xc2\xb7 7,777 samples");
+}
+
+static void random_stacks(struct picture *picture)
+{
+	write_random(picture, "program");
+}
+
+static void flame(struct picture *picture)
+{
+	picture->options.layout = SVG_FLAME;
+	picture->options.width_px = 900;
+	write_random(picture, "flame of 900 pixels");
+}
+
+static void merged(struct picture *picture)
+{
+	picture->shape = (struct tree_shape){TREE_BY_WEIGHT, true, 5000};
+	picture->options.colors = SVG_COLORS_IMAGE;
+	write_random(picture, "merged, by weight, from 0.5%, colours of images");
+}
+
+static void names(struct picture *picture)
+{
+	picture->options.colors = SVG_COLORS_NAME;
+	picture->options.width_px = 200;
+	write_random(picture, "colours of names, 200 pixels");
+}
+
+static void deep500(struct picture *picture)
+{
+	struct tree_frame frames[500];
+	char name[32];
+	for (size_t i = 0; i < 500; i++) {
+		int len = snprintf(name, sizeof(name), "level_%zu", i);
+		frames[i] = picture_frame(picture, name, (size_t)len, i == 0 ? TREE_THREAD : TREE_PROGRAM);
+		assert_true(tree_add(picture->tree, frames, i + 1, 1));
+	}
+	picture_write(picture, "500 levels", NULL);
+}
+
 int picture_write_samples(const char *folder)
 {
 	static const struct {
 		const char *name;
 		void (*make)(struct picture *);
 	} samples[] = {{"plain", plain}, {"torture", picture_torture}, {"empty", empty},
-		{"deep", picture_deep}, {"large", large}};
+		{"deep", picture_deep}, {"large", large}, {"random", random_stacks}, {"flame", flame},
+		{"merged", merged}, {"names", names}, {"deep500", deep500}};
 	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
 		char path[4096];
 		void *picture;
@@ -113,6 +192,8 @@ int picture_write_samples(const char *folder)
 		samples[i].make(picture);
 		snprintf(path, sizeof(path), "%s/%s.svg", folder, samples[i].name);
 		picture_save(picture, path);
+		snprintf(path, sizeof(path), "%s/%s.folded", folder, samples[i].name);
+		picture_save_folded(picture, path);
 		picture_tear_down(&picture);
 	}
 	return 0;

@@ -142,34 +142,7 @@ static void text_on_every_colour_is_legible(void **state)
 		char name[16];
 		snprintf(name, sizeof(name), "name_%u", i);
 		assert_legible(svg_palette_name(bytes_text_of(name)));
-		assert_legible(svg_palette_image(bytes_text_of(name)));
 	}
-}
-
-static uint32_t frame(enum svg_colors colors, uint8_t kind, const char *name, const char *image)
-{
-	return svg_palette_frame(colors, kind, bytes_text_of(name), bytes_text_of(image)).light;
-}
-
-static void a_frame_has_the_colour_of_what_was_asked_for(void **state)
-{
-	(void)state;
-	assert_int_equal(frame(SVG_COLORS_KIND, TREE_LIBRARY, "write", "libc.so.6"),
-		frame(SVG_COLORS_KIND, TREE_LIBRARY, "write", "other.so"));
-	assert_int_not_equal(frame(SVG_COLORS_KIND, TREE_LIBRARY, "write", "libc.so.6"),
-		frame(SVG_COLORS_KIND, TREE_PROGRAM, "write", "libc.so.6"));
-	assert_int_equal(frame(SVG_COLORS_IMAGE, TREE_LIBRARY, "write", "libc.so.6"),
-		frame(SVG_COLORS_IMAGE, TREE_PROGRAM, "read", "libc.so.6"));
-	assert_int_not_equal(frame(SVG_COLORS_IMAGE, TREE_LIBRARY, "write", "libc.so.6"),
-		frame(SVG_COLORS_IMAGE, TREE_LIBRARY, "write", "libm.so.6"));
-	assert_int_equal(frame(SVG_COLORS_IMAGE, TREE_KERNEL, "write", ""),
-		frame(SVG_COLORS_KIND, TREE_KERNEL, "write", ""));
-	assert_int_equal(frame(SVG_COLORS_NAME, TREE_KERNEL, "write", ""),
-		frame(SVG_COLORS_NAME, TREE_LIBRARY, "write", "libc.so.6"));
-	assert_int_not_equal(frame(SVG_COLORS_NAME, TREE_KERNEL, "write", ""),
-		frame(SVG_COLORS_NAME, TREE_KERNEL, "read", ""));
-	assert_int_equal(frame(SVG_COLORS_NAME, TREE_NEUTRAL, "all", ""),
-		frame(SVG_COLORS_KIND, TREE_NEUTRAL, "all", ""));
 }
 
 /* The colours of one kind differ, so that neighbours do. */
@@ -192,7 +165,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_colour_blind_tell_every_two_kinds_apart),
 		cmocka_unit_test(text_on_every_colour_is_legible),
-		cmocka_unit_test(a_frame_has_the_colour_of_what_was_asked_for),
 		cmocka_unit_test(names_of_one_kind_have_many_shades),
 	};
 	return cmocka_run_group_tests(tests, look, NULL);

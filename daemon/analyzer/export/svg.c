@@ -73,8 +73,7 @@ static void write_data(struct markup *markup, const struct tree *tree,
 	write_legend(markup, legend);
 	size_t used = markup->out->len + sizeof(flamegraph_script);
 	size_t room = used + FEWEST_TREE_BYTES < FILE_BYTES ? FILE_BYTES - used : FEWEST_TREE_BYTES;
-	markup->failed =
-		markup->failed || !svg_pack_write(markup->out, tree, options->colors, room - 64);
+	markup->failed = markup->failed || !svg_pack_write(markup->out, tree, legend, room - 64);
 	markup_printf(markup, "}</script>\n");
 }
 

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analyzer/export/svg_palette.h"
+#include "analyzer/export/svg_legend.h"
 #include "analyzer/tree/tree.h"
 #include "base/buffer.h"
 

@@ -30,8 +30,14 @@ const char *svg_legend_kind(uint8_t kind)
 	return kind_names[kind < TREE_KINDS ? kind : TREE_UNKNOWN];
 }
 
+/* The kernel is no file among others. */
+static bool has_image(uint8_t kind, uint32_t image)
+{
+	return image != 0 && kind != TREE_KERNEL && kind != TREE_NEUTRAL;
+}
+
 /* The kinds in their order, of those frames that are coloured by kind. */
-static void add_kinds(struct svg_legend *legend, const struct tree *tree, enum svg_colors colors)
+static void add_kinds(struct svg_legend *legend, const struct tree *tree)
 {
 	uint64_t self[TREE_KINDS] = {0};
 	bool occurs[TREE_KINDS] = {false};
@@ -39,7 +45,7 @@ static void add_kinds(struct svg_legend *legend, const struct tree *tree, enum s
 	const struct tree_node *nodes = tree_nodes(tree, &count);
 
 	for (size_t i = 1; i < count; i++) {
-		if (colors == SVG_COLORS_KIND || nodes[i].image == 0) {
+		if (legend->colors == SVG_COLORS_KIND || !has_image(nodes[i].kind, nodes[i].image)) {
 			occurs[nodes[i].kind] = true;
 			self[nodes[i].kind] += nodes[i].self;
 		}
@@ -47,8 +53,9 @@ static void add_kinds(struct svg_legend *legend, const struct tree *tree, enum s
 	for (uint8_t kind = 0; kind < TREE_NEUTRAL; kind++) {
 		if (occurs[kind]) {
 			legend->items[legend->count++] =
-				(struct svg_legend_item){bytes_text_of(svg_legend_kind(kind)),
-					svg_palette_kind(kind, SVG_SHADES / 2), self[kind]};
+				(struct svg_legend_item){.name = bytes_text_of(svg_legend_kind(kind)),
+					.colour = svg_palette_kind(kind, SVG_SHADES / 2),
+					.self = self[kind]};
 		}
 	}
 }
@@ -62,7 +69,7 @@ static bool sum_images(image_list *images, struct map *places, const struct tree
 		const struct image image = {nodes[i].image, 0};
 		const uint64_t *known = map_get(places, image.name);
 
-		if (image.name == 0) {
+		if (!has_image(nodes[i].kind, image.name)) {
 			continue;
 		}
 		if (known == NULL &&
@@ -74,22 +81,55 @@ static bool sum_images(image_list *images, struct map *places, const struct tree
 	return true;
 }
 
-/* Images come in the order of the tree, which equal weights keep. */
+/* The heaviest one left, taken out of the list; equal weights keep the order of the tree. */
+static struct image take_heaviest(image_list *images)
+{
+	size_t best = 0;
+
+	for (size_t i = 1; i < images->len; i++) {
+		best = images->items[i].self > images->items[best].self ? i : best;
+	}
+	const struct image image = images->items[best];
+
+	for (size_t i = best + 1; i < images->len; i++) {
+		images->items[i - 1] = images->items[i];
+	}
+	images->len--;
+	return image;
+}
+
+/* A file keeps its hue from one capture to another, as long as no heavier one has it. */
+static unsigned free_hue(struct bytes_text name, bool is_taken[SVG_IMAGE_HUES])
+{
+	unsigned hue = (unsigned)(map_hash_bytes(name.data, name.len) % SVG_IMAGE_HUES);
+
+	while (is_taken[hue]) {
+		hue = (hue + 1) % SVG_IMAGE_HUES;
+	}
+	is_taken[hue] = true;
+	return hue;
+}
+
 static void add_heaviest(struct svg_legend *legend, const struct tree *tree, image_list *images)
 {
-	for (size_t chosen = 0; chosen < SVG_LEGEND_IMAGES && chosen < images->len; chosen++) {
-		struct image *best = &images->items[0];
+	bool is_taken[SVG_IMAGE_HUES] = {false};
 
-		for (size_t i = 1; i < images->len; i++) {
-			bool is_better = images->items[i].name != 0 && images->items[i].self > best->self;
+	while (legend->count < SVG_IMAGE_HUES && images->len > 0) {
+		struct image image = take_heaviest(images);
+		struct bytes_text name = strings_text(tree_names(tree), image.name);
 
-			best = best->name == 0 || is_better ? &images->items[i] : best;
+		legend->items[legend->count++] = (struct svg_legend_item){
+			name, svg_palette_image(free_hue(name, is_taken)), image.self, image.name};
+	}
+	legend->images = legend->count;
+	if (images->len > 0) {
+		struct svg_legend_item *others = &legend->items[legend->count++];
+
+		*others = (struct svg_legend_item){
+			.name = bytes_text_of("other files"), .colour = svg_palette_other()};
+		for (size_t i = 0; i < images->len; i++) {
+			others->self += images->items[i].self;
 		}
-		struct bytes_text name = strings_text(tree_names(tree), best->name);
-
-		legend->items[legend->count++] =
-			(struct svg_legend_item){name, svg_palette_image(name), best->self};
-		*best = (struct image){0};
 	}
 }
 
@@ -109,13 +149,35 @@ static bool add_images(struct svg_legend *legend, const struct tree *tree)
 
 bool svg_legend_init(struct svg_legend *legend, const struct tree *tree, enum svg_colors colors)
 {
-	legend->count = 0;
+	*legend = (struct svg_legend){.colors = colors};
 	if (colors == SVG_COLORS_NAME) {
 		return true;
 	}
 	if (colors == SVG_COLORS_IMAGE && !add_images(legend, tree)) {
 		return false;
 	}
-	add_kinds(legend, tree, colors);
+	add_kinds(legend, tree);
 	return true;
+}
+
+static struct svg_colour image_colour(const struct svg_legend *legend, uint32_t image)
+{
+	for (size_t i = 0; i < legend->images; i++) {
+		if (legend->items[i].image == image) {
+			return legend->items[i].colour;
+		}
+	}
+	return svg_palette_other();
+}
+
+struct svg_colour svg_legend_colour(
+	const struct svg_legend *legend, uint8_t kind, struct bytes_text name, uint32_t image)
+{
+	if (legend->colors == SVG_COLORS_NAME && kind != TREE_NEUTRAL) {
+		return svg_palette_name(name);
+	}
+	if (legend->colors == SVG_COLORS_IMAGE && has_image(kind, image)) {
+		return image_colour(legend, image);
+	}
+	return svg_palette_kind(kind, svg_palette_shade(name));
 }

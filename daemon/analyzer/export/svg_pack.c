@@ -38,9 +38,9 @@ struct pack {
 	uint64_t *cut_below;  /* owned; per depth: the weight cut from the open frame there */
 	struct rank *ranking; /* owned; the used symbols, the most frequent first */
 	size_t used;
-	uint64_t cut;      /* frames lighter than this are left out */
-	size_t name_chars; /* names longer than this are cut */
-	enum svg_colors colors;
+	uint64_t cut;                    /* frames lighter than this are left out */
+	size_t name_chars;               /* names longer than this are cut */
+	const struct svg_legend *legend; /* borrowed */
 };
 
 static void finish(struct pack *pack)
@@ -232,9 +232,9 @@ static bool number_colours(struct pack *pack, colour_list *list)
 	bool good = true;
 	for (size_t i = 0; i < pack->used && good; i++) {
 		struct symbol *symbol = &pack->symbols.items[pack->ranking[i].symbol];
-		struct bytes_text image = strings_text(tree_names(pack->tree), symbol->image);
-		struct svg_colour colour = svg_palette_frame(
-			pack->colors, symbol->kind, symbol_name(pack, pack->ranking[i].symbol), image);
+		struct bytes_text name = symbol_name(pack, pack->ranking[i].symbol);
+		struct svg_colour colour =
+			svg_legend_colour(pack->legend, symbol->kind, name, symbol->image);
 		uint64_t key = (uint64_t)colour.light << 32 | colour.dark;
 		const uint64_t *known = map_get(&places, key);
 		symbol->colour = (uint32_t)(known != NULL ? *known : list->len);
@@ -385,14 +385,14 @@ static enum attempt raise_cut(struct pack *pack, struct buffer *out, size_t limi
 }
 
 bool svg_pack_write(
-	struct buffer *out, const struct tree *tree, enum svg_colors colors, size_t limit)
+	struct buffer *out, const struct tree *tree, const struct svg_legend *legend, size_t limit)
 {
 	static const size_t name_chars[] = {64 * 1024, 400, 100};
 	const size_t last = sizeof(name_chars) / sizeof(*name_chars) - 1;
 	struct pack pack;
 	enum attempt result = ATTEMPT_FAILED;
 	if (init(&pack, tree)) {
-		pack.colors = colors;
+		pack.legend = legend;
 		result = ATTEMPT_TOO_LONG;
 		for (size_t i = 0; i <= last && result == ATTEMPT_TOO_LONG; i++) {
 			uint64_t visible = pack.nodes[0].total / VISIBLE_SHARE;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyzer/export/svg_palette.h"
+#include "analyzer/export/svg_legend.h"
 #include "analyzer/tree/tree.h"
 #include "base/buffer.h"
 
@@ -36,6 +36,6 @@ uint64_t svg_pack_nth_total(const struct tree_node *nodes, size_t count, size_t 
  * cut, and shorter ones when that saves frames. False when memory is out.
  */
 bool svg_pack_write(
-	struct buffer *out, const struct tree *tree, enum svg_colors colors, size_t limit);
+	struct buffer *out, const struct tree *tree, const struct svg_legend *legend, size_t limit);
 
 #endif

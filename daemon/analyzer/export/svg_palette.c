@@ -26,12 +26,11 @@ static const struct palette kinds[TREE_KINDS] = {
 	[TREE_INLINED] = {{348, 50, 75}, {325, 30, 44}, false},
 	[TREE_MARKER] = {{266, 8, 55}, {52, 8, 38}, true},
 	[TREE_UNKNOWN] = {{60, 25, 70}, {31, 20, 22}, false},
-	[TREE_NEUTRAL] = {{220, 0, 95}, {220, 5, 27}, true},
+	[TREE_NEUTRAL] = {{220, 5, 91}, {220, 5, 27}, true},
 };
 
-/* Those of the kinds' hues that say nothing in particular. */
-static const uint8_t image_kinds[] = {
-	TREE_PROGRAM, TREE_LIBRARY, TREE_JIT, TREE_INTERPRETED, TREE_INLINED, TREE_UNKNOWN};
+static const uint8_t image_kinds[SVG_IMAGE_HUES] = {
+	TREE_PROGRAM, TREE_LIBRARY, TREE_JIT, TREE_INTERPRETED, TREE_INLINED};
 
 /* Orange to yellow, as flame graphs have always been. */
 static const struct tone name_tones[2] = {{30, 85, 68}, {26, 70, 23}};
@@ -81,12 +80,14 @@ struct svg_colour svg_palette_kind(uint8_t kind, uint8_t shade)
 		mix(&palette->dark, turn, HUE_SPREAD, lift, LIGHT_SPREAD)};
 }
 
-struct svg_colour svg_palette_image(struct bytes_text image)
+struct svg_colour svg_palette_image(unsigned hue)
 {
-	uint64_t hash = map_hash_bytes(image.data, image.len);
-	size_t count = sizeof(image_kinds) / sizeof(image_kinds[0]);
+	return svg_palette_kind(image_kinds[hue % SVG_IMAGE_HUES], SVG_SHADES / 2);
+}
 
-	return svg_palette_kind(image_kinds[hash % count], (uint8_t)(hash / count % SVG_SHADES));
+struct svg_colour svg_palette_other(void)
+{
+	return svg_palette_kind(TREE_UNKNOWN, SVG_SHADES / 2);
 }
 
 struct svg_colour svg_palette_name(struct bytes_text name)
@@ -96,14 +97,4 @@ struct svg_colour svg_palette_name(struct bytes_text name)
 
 	return (struct svg_colour){mix(&name_tones[0], turn, NAME_HUE_SPREAD, lift, NAME_LIGHT_SPREAD),
 		mix(&name_tones[1], turn, NAME_HUE_SPREAD, lift, NAME_LIGHT_SPREAD / 2.0)};
-}
-
-struct svg_colour svg_palette_frame(
-	enum svg_colors colors, uint8_t kind, struct bytes_text name, struct bytes_text image)
-{
-	if (kind == TREE_NEUTRAL || colors == SVG_COLORS_KIND ||
-		(colors == SVG_COLORS_IMAGE && image.len == 0)) {
-		return svg_palette_kind(kind, svg_palette_shade(name));
-	}
-	return colors == SVG_COLORS_IMAGE ? svg_palette_image(image) : svg_palette_name(name);
 }

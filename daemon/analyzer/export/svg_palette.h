@@ -11,8 +11,6 @@
  * colour in every capture. Kinds are told apart by people who see no red, no green or no blue too (tests/unit/test_svg_palette.c
  * has the numbers), and text on every colour has a contrast of 4.5 and more.
  */
-enum svg_colors { SVG_COLORS_KIND, SVG_COLORS_IMAGE, SVG_COLORS_NAME };
-
 #define SVG_SHADES    32
 #define SVG_INK       0x141414 /* text on frames of a light page */
 #define SVG_INK_LIGHT 0xf4f3f0 /* and of a dark one */
@@ -26,12 +24,11 @@ struct svg_colour {
 uint8_t svg_palette_shade(struct bytes_text name);
 /* kind: enum tree_kind. */
 struct svg_colour svg_palette_kind(uint8_t kind, uint8_t shade);
-/* One colour for all frames of a file. */
-struct svg_colour svg_palette_image(struct bytes_text image);
+/* Colours for files: SVG_IMAGE_HUES that say nothing about kinds. */
+#define SVG_IMAGE_HUES 5
+struct svg_colour svg_palette_image(unsigned hue);
+/* For the files that have none of these. */
+struct svg_colour svg_palette_other(void);
 /* A colour for each name, whatever its kind: the classic flame graph. */
 struct svg_colour svg_palette_name(struct bytes_text name);
-/* Frames without an image are coloured by kind where images have the colours; what was summed up is always grey. */
-struct svg_colour svg_palette_frame(
-	enum svg_colors colors, uint8_t kind, struct bytes_text name, struct bytes_text image);
-
 #endif

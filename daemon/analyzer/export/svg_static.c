@@ -258,7 +258,6 @@ static void write_frame(
 	struct svg_static *picture, struct markup *markup, const struct tree_node *node, uint64_t start)
 {
 	struct bytes_text name = svg_pack_name(picture->tree, node);
-	struct bytes_text image = strings_text(tree_names(picture->tree), node->image);
 	double scale = (picture->width - 2.0 * MARGIN) / (double)total_of(picture);
 	double x = MARGIN + (double)start * scale, width = (double)node->total * scale;
 	uint64_t row =
@@ -271,7 +270,7 @@ static void write_frame(
 	markup_printf(markup, "\" y=\"%" PRIu64 "\" width=\"", y);
 	markup_fixed(markup, width);
 	markup_printf(markup, "\" height=\"%d\" fill=\"", ROW - 1);
-	write_rgb(markup, svg_palette_frame(picture->options->colors, node->kind, name, image).light);
+	write_rgb(markup, svg_legend_colour(picture->legend, node->kind, name, node->image).light);
 	markup_printf(markup, "\"/>");
 	write_label(markup, name, x, y, width);
 	markup_printf(markup, "</g>\n");
