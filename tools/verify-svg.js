@@ -1,173 +1,21 @@
 "use strict";
 
-/* The body of tools/verify-svg. Speaks the DevTools protocol over two pipes, so that it needs nothing but node. */
+/* The body of tools/verify-svg. */
 
-const { spawn, execFileSync } = require("child_process");
+const { execFileSync } = require("child_process");
 const fs = require("fs");
 const os = require("os");
 const path = require("path");
 
-const FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--no-default-browser-check",
-	"--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
-	"--remote-debugging-pipe"];
-
-class Browser {
-	constructor(program, folder) {
-		this.calls = new Map();
-		this.last = 0;
-		this.listeners = [];
-		this.process = spawn(program, [...FLAGS, "--user-data-dir=" + folder], { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
-		let rest = Buffer.alloc(0);
-		this.process.stdio[4].on("data", (bytes) => {
-			rest = Buffer.concat([rest, bytes]);
-			for (let end; (end = rest.indexOf(0)) >= 0; rest = rest.subarray(end + 1)) {
-				this.receive(JSON.parse(rest.subarray(0, end).toString()));
-			}
-		});
-	}
-
-	receive(message) {
-		const call = this.calls.get(message.id);
-		if (call) {
-			this.calls.delete(message.id);
-			(message.error ? call.reject : call.resolve)(message.error ? new Error(message.error.message) : message.result);
-		} else {
-			this.listeners.forEach((listener) => listener(message));
-		}
-	}
-
-	call(method, params, sessionId) {
-		const id = ++this.last;
-		return new Promise((resolve, reject) => {
-			this.calls.set(id, { resolve, reject });
-			this.process.stdio[3].write(JSON.stringify({ id, method, params, sessionId }) + "\0");
-		});
-	}
-
-	async close() {
-		const ended = new Promise((resolve) => this.process.once("exit", resolve));
-		this.call("Browser.close").catch(() => {});
-		await ended;
-	}
-}
-
-const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-
-/* One tab. troubles gathers what must never happen: exceptions, console messages, dialogs, requests to other places. */
-class Page {
-	static async open(browser, { width = 1200, height = 760, dark = false, scripts = true } = {}) {
-		const page = new Page();
-		const { targetId } = await browser.call("Target.createTarget", { url: "about:blank" });
-		const { sessionId } = await browser.call("Target.attachToTarget", { targetId, flatten: true });
-		page.send = (method, params = {}) => browser.call(method, params, sessionId);
-		page.targetId = targetId;
-		page.browser = browser;
-		page.scripts = scripts;
-		page.troubles = [];
-		browser.listeners.push((message) => message.sessionId === sessionId && page.hear(message));
-		for (const domain of ["Page", "Runtime", "Network", "Log"]) {
-			await page.send(domain + ".enable");
-		}
-		await page.send("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: 1, mobile: false });
-		await page.send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }] });
-		await page.send("Emulation.setScriptExecutionDisabled", { value: !scripts });
-		return page;
-	}
-
-	hear({ method, params }) {
-		if (method === "Runtime.exceptionThrown") {
-			this.troubles.push("exception: " + JSON.stringify(params.exceptionDetails));
-		} else if (method === "Runtime.consoleAPICalled" || method === "Log.entryAdded") {
-			this.troubles.push("console: " + JSON.stringify(params));
-		} else if (method === "Page.javascriptDialogOpening") {
-			this.troubles.push("dialog: " + params.message);
-			this.send("Page.handleJavaScriptDialog", { accept: false });
-		} else if (method === "Network.requestWillBeSent" && !params.request.url.startsWith("file:")) {
-			this.troubles.push("request: " + params.request.url);
-		} else if (method === "Page.loadEventFired" && this.loaded) {
-			this.loaded();
-		}
-	}
-
-	async go(url) {
-		const done = new Promise((resolve) => { this.loaded = resolve; });
-		await this.send("Page.navigate", { url: "about:blank" });
-		await done;
-		const loaded = new Promise((resolve) => { this.loaded = resolve; });
-		this.troubles.length = 0;
-		const before = Date.now();
-		await this.send("Page.navigate", { url });
-		await loaded;
-		await this.frame();
-		return Date.now() - before;
-	}
-
-	/* Until the page has drawn. */
-	frame() {
-		return this.scripts ? this.run("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)))") : pause(300);
-	}
-
-	async run(expression) {
-		const answer = await this.send("Runtime.evaluate", { expression, returnByValue: true, awaitPromise: true });
-		if (answer.exceptionDetails) {
-			throw new Error(JSON.stringify(answer.exceptionDetails));
-		}
-		return answer.result.value;
-	}
-
-	text(selector) {
-		return this.run(`document.querySelector(${JSON.stringify(selector)}).textContent`);
-	}
-
-	/* The place of the frame with that label, relative to the graph: [left, width, top] in pixels. */
-	place(name) {
-		return this.run(`(function () {
-			const graph = document.querySelector(".pf-graph").getBoundingClientRect();
-			const found = [...document.querySelectorAll(".pf-frame")].filter((f) => f.textContent === ${JSON.stringify(name)});
-			if (found.length !== 1) { return null; }
-			const box = found[0].getBoundingClientRect();
-			return [box.left - graph.left, box.width, box.top - graph.top, box.left + Math.min(box.width / 2, 20), box.top + 8];
-		})()`);
-	}
-
-	async mouse(name, click) {
-		const at = await this.place(name);
-		const point = { x: at[3], y: at[4], button: "none", clickCount: 0 };
-		await this.send("Input.dispatchMouseEvent", { ...point, type: "mouseMoved" });
-		if (click) {
-			await this.send("Input.dispatchMouseEvent", { ...point, type: "mousePressed", button: "left", clickCount: 1 });
-			await this.send("Input.dispatchMouseEvent", { ...point, type: "mouseReleased", button: "left", clickCount: 1 });
-		}
-		await this.frame();
-	}
-
-	async key(key, modifiers = 0) {
-		const text = key.length === 1 && !modifiers ? key : key === "Enter" ? "\r" : undefined;
-		await this.send("Input.dispatchKeyEvent", { type: text ? "keyDown" : "rawKeyDown", key, text, modifiers });
-		await this.send("Input.dispatchKeyEvent", { type: "keyUp", key, modifiers });
-		await this.frame();
-	}
-
-	async type(text) {
-		await this.send("Input.insertText", { text });
-		await this.frame();
-	}
-
-	async shot(file) {
-		if (shots) {
-			const { data } = await this.send("Page.captureScreenshot");
-			fs.writeFileSync(path.join(shots, file), Buffer.from(data, "base64"));
-		}
-	}
-
-	close() {
-		return this.browser.call("Target.closeTarget", { targetId: this.targetId });
-	}
-}
+const { Browser, Page, pause } = require("./browser.js");
 
 let number = 0;
 let failed = 0;
 let shots = null;
+
+function shot(name) {
+	return shots && path.join(shots, name);
+}
 
 function check(good, name, seen) {
 	number++;
@@ -239,9 +87,16 @@ async function checkSearch(page) {
 	await page.key("Enter");
 	equal(await page.text(".pf-name"), "read", "and to the next");
 	await page.mouse("compute", true);
-	equal(await found(), "matched 100.00% (1)", "the share is that of the zoomed frame");
+	equal(await found(), "matched 100.00% (1 of 2)", "the share is that of the zoomed frame");
 	await page.mouse("multiply", true);
-	equal(await found(), "matched 100.00% (1)", "ancestors of the zoomed frame do not count");
+	equal(await found(), "matched 100.00% (1 of 3)", "ancestors of the zoomed frame do not count");
+	await page.key("n");
+	equal(await page.text(".pf-name"), "read", "the next match is found outside of the zoomed frame");
+	await near(page, "main", 0, 1, "for which the zoom goes out no further than needed");
+	equal(await found(), "matched 100.00% (2)", "and the share follows");
+	check((await page.text(".pf-said")).startsWith("match 2 of 2: read, level 2, 50 samples"), "screen readers hear the match");
+	await page.key("N");
+	equal(await page.text(".pf-name"), "compute", "back to the match before");
 	await page.key("Escape");
 	await page.key("f", 2);
 	equal(await page.run("document.activeElement.tagName"), "input", "Ctrl-F goes to the search box");
@@ -250,7 +105,7 @@ async function checkSearch(page) {
 	await page.key("/");
 	await page.run(`document.querySelector("input").select()`);
 	await page.type("write(");
-	equal(await found(), "matched 0.00% (0)", "what is no regular expression is looked for as it stands");
+	equal(await found(), "matched 0.00% (0), no regular expression: as text", "what is no regular expression is looked for as it stands");
 	await page.key("Escape");
 	equal([await found(), await page.run(`document.querySelector("input").value`)], ["", ""], "Escape clears the search");
 }
@@ -271,11 +126,9 @@ async function checkKeys(page) {
 	await near(page, "worker", 0, 1, "Enter zooms");
 	await page.key("Backspace");
 	await near(page, "worker", 0.5, 0.5, "Backspace zooms out by one");
-	const label = await page.run(`(function () {
-		const id = document.querySelector("[role=tree]").getAttribute("aria-activedescendant");
-		return document.getElementById(id).getAttribute("aria-label");
-	})()`);
-	equal(label, "all, 400 samples \u00b7 100.00% of all \u00b7 self 0 (0.00%)", "screen readers hear the current frame");
+	equal(await page.text(".pf-said"), "everything: all, level 0, 400 samples \u00b7 100.00% of all \u00b7 self 0 (0.00%)", "screen readers hear the zoom");
+	await walk("ArrowDown");
+	equal(await page.text(".pf-said"), "main, level 1, 200 samples \u00b7 50.00% of all \u00b7 self 0 (0.00%) \u00b7 thread", "and the current frame");
 	const before = await page.place("all");
 	await page.key("i");
 	check((await page.place("all"))[2] > (await page.place("main"))[2] && before[2] < 10, "I turns the graph over");
@@ -338,7 +191,7 @@ async function checkHostile(browser, url) {
 	await page.type("^<script>alert");
 	equal(await page.text(".pf-found"), "matched 0.37% (1)", "such a name is found");
 	equal(await page.run(lowestContrast), true, "labels have a contrast of 4.5 and more");
-	await page.shot("torture.png");
+	await page.shot(shot("torture.png"));
 	quiet(page, "torture");
 	await page.close();
 }
@@ -347,7 +200,7 @@ async function checkEmpty(browser, url) {
 	const page = await Page.open(browser, { dark: true });
 	await page.go(url);
 	equal(await page.text(".pf-empty"), "no samples", "an empty profile says so");
-	await page.shot("empty.png");
+	await page.shot(shot("empty.png"));
 	quiet(page, "empty");
 	await page.close();
 }
@@ -373,14 +226,14 @@ async function checkDeep(browser, url) {
 async function checkLarge(browser, url) {
 	const page = await Page.open(browser);
 	const load = await page.go(url);
-	check(/^[\d,]+ frames below [\d,]+ samples are summed up/.test(await page.text(".pf-cut")), "what was left out is told");
+	check(/^[\d,]+ frames below [\d,]+ samples \(0\.\d\d%\) are summed up/.test(await page.text(".pf-cut")), "what was left out is told");
 	const before = Date.now();
 	await page.mouse("main", true);
 	await page.key("Escape");
 	const zoom = Date.now() - before;
 	check(load < 5000 && zoom < 3000, "a large file opens and zooms without a wait", [load, zoom]);
 	console.log(`# large: opened in ${load} ms, zoom and reset in ${zoom} ms`);
-	await page.shot("large.png");
+	await page.shot(shot("large.png"));
 	quiet(page, "large");
 	await page.close();
 }
@@ -388,7 +241,7 @@ async function checkLarge(browser, url) {
 async function checkStatic(browser, url) {
 	const page = await Page.open(browser, { scripts: false });
 	await page.go(url);
-	await page.shot("static.png");
+	await page.shot(shot("static.png"));
 	await page.send("Emulation.setScriptExecutionDisabled", { value: false });
 	const labels = await page.run(`[...document.querySelectorAll("g.pf-static g text")].map((t) => t.textContent).join(" ")`);
 	equal(labels, "all main compute multiply read worker write vfs_write", "without scripts the picture is there, with its labels");
@@ -412,16 +265,241 @@ async function checkInlined(browser, folder) {
 	await page.close();
 }
 
-async function shootAll(browser, files) {
-	for (const file of files) {
-		for (const [width, dark, scripts] of [[1200, false, true], [1200, true, true], [400, false, true], [400, true, true], [1200, false, false]]) {
-			const page = await Page.open(browser, { width, height: width < 600 ? 700 : 760, dark, scripts });
-			await page.go("file://" + path.resolve(file));
-			await page.shot(`${path.basename(file, ".svg")}-${width}${dark ? "-dark" : ""}${scripts ? "" : "-static"}.png`);
+/*
+ * The numbers of frames and searches, counted anew from the folded stacks: each line is split and summed here, siblings in the order of
+ * their bytes.
+ */
+function readFolded(file) {
+	const root = { name: "all", total: 0, self: 0, children: new Map() };
+	for (const line of fs.readFileSync(file, "utf8").split("\n").filter((text) => text)) {
+		const [, stack, count] = /^(.*) ([1-9][0-9]*)$/.exec(line);
+		let node = root;
+		node.total += Number(count);
+		for (const frame of stack.split(";")) {
+			if (!node.children.has(frame)) {
+				node.children.set(frame, { name: frame.replace(/_\[k\]$/, ""), total: 0, self: 0, children: new Map() });
+			}
+			node = node.children.get(frame);
+			node.total += Number(count);
+		}
+		node.self += Number(count);
+	}
+	return root;
+}
+
+function listFrames(node, depth, start, list) {
+	list.push({ ...node, depth, start });
+	let next = start;
+	for (const [, child] of [...node.children].sort((a, b) => Buffer.compare(Buffer.from(a[0]), Buffer.from(b[0])))) {
+		listFrames(child, depth + 1, next, list);
+		next += child.total;
+	}
+	return list;
+}
+
+/* The weight of the stacks below the frame in which some frame matches, each once. */
+function matched(node, test) {
+	return test(node.name) ? node.total : [...node.children.values()].reduce((sum, child) => sum + matched(child, test), 0);
+}
+
+const grouped = (number) => number.toLocaleString("en-US");
+const share = (part, whole) => (part * 100 / whole).toFixed(2) + "%";
+
+async function checkFolded(browser, folder) {
+	const page = await Page.open(browser);
+	const frames = listFrames(readFolded(path.join(folder, "random.folded")), 0, 0, []);
+	const all = frames[0].total;
+	let wrong = [];
+	await page.go("file://" + path.join(folder, "random.svg"));
+	for (let i = 1; i < frames.length; i += 37) {
+		const frame = frames[i];
+		await page.run(`location.hash = "#z=${frame.depth}.${frame.start}"`);
+		await page.frame();
+		const seen = [await page.text(".pf-name"), await page.text(".pf-numbers")];
+		const numbers = `${grouped(frame.total)} samples \u00b7 ${share(frame.total, all)} of all \u00b7 100.00% of zoom \u00b7 ` +
+			`self ${grouped(frame.self)} (${share(frame.self, all)})`;
+		if (seen[0] !== frame.name || !seen[1].startsWith(numbers)) {
+			wrong.push([seen, frame.name, numbers]);
+		}
+	}
+	check(wrong.length === 0, `the numbers of ${Math.ceil(frames.length / 37)} frames are those of the folded stacks`, wrong.slice(0, 3));
+	wrong = [];
+	for (const frame of [frames[0], frames[1], frames.find((each) => each.depth === 3 && each.total > 100)]) {
+		for (const [query, test] of [["memcpy", (name) => name.includes("memcpy")], ["operator()", (name) => name.includes("operator")],
+			["vec.*push|hash", (name) => /vec.*push|hash/i.test(name)], ["std::sort|^a$", (name) => /std::sort|^a$/.test(name)]]) {
+			await page.run(`location.hash = "#z=${frame.depth}.${frame.start}&s=${encodeURIComponent(query)}"`);
+			await page.frame();
+			const seen = await page.text(".pf-found");
+			const expected = `matched ${share(matched(frame, test), frame.total)} (`;
+			if (!seen.startsWith(expected)) {
+				wrong.push([query, frame.name, seen, expected]);
+			}
+		}
+	}
+	check(wrong.length === 0, "matched shares are those of the folded stacks, each stack counted once", wrong);
+	quiet(page, "folded");
+	await page.close();
+}
+
+async function checkAccess(browser, url) {
+	const page = await Page.open(browser);
+	await page.go(url);
+	const { nodes } = await page.send("Accessibility.getFullAXTree");
+	const seen = nodes.filter((node) => !node.ignored).map((node) => `${node.role.value}: ${node.name ? node.name.value : ""}`);
+	for (const role of ["heading: program", "searchbox: Search frames by name: text or a regular expression", "button: Next match (N)",
+		"button: Previous match (Shift+N)", "button: Reset zoom (Escape)", "button: Root at the top or at the bottom (I)",
+		"button: Keys (?)", "button: Copy the name (C)"]) {
+		check(seen.includes(role), "a screen reader finds " + role, seen);
+	}
+	check(seen.some((role) => role.startsWith("application: program. Arrow keys walk")), "and the graph with its keys", seen);
+	const stops = [];
+	await page.key("/");
+	await page.type("main");
+	for (let i = 0; i < 6; i++) {
+		await page.key("Tab");
+		stops.push(await page.run(`(function () {
+			const at = document.activeElement;
+			const style = getComputedStyle(at);
+			const marked = at.className === "pf-view pf-keys" && getComputedStyle(document.querySelector(".pf-current")).boxShadow !== "none";
+			return (at.getAttribute("aria-label") || at.tagName).split(" ")[0] + (style.outlineStyle !== "none" || marked ? "" : " without a mark");
+		})()`));
+	}
+	equal(stops, ["Previous", "Next", "Root", "Keys", "program.", "Copy"], "Tab goes through everything, and one sees where it is");
+	await page.key("?");
+	check(await page.run(`getComputedStyle(document.querySelector(".pf-help")).display !== "none"`), "the question mark lists the keys");
+	quiet(page, "access");
+	await page.close();
+}
+
+async function checkCopy(browser, url) {
+	const page = await Page.open(browser);
+	await page.go(url);
+	await page.run(`Object.defineProperty(navigator, "clipboard", { configurable: true, value: { writeText: (text) => { window.copied = text; return Promise.resolve(); } } })`);
+	await page.mouse("compute");
+	await page.key("c");
+	equal([await page.run("window.copied"), await page.text(".pf-found")], ["compute", "name copied"], "C copies the name under the mouse");
+	for (const clipboard of ["undefined", "{ writeText: () => Promise.reject(new Error()) }"]) {
+		await page.run(`Object.defineProperty(navigator, "clipboard", { configurable: true, value: ${clipboard} })`);
+		await page.mouse("multiply");
+		await page.key("c");
+		equal(await page.run("getSelection().toString()"), "multiply", "without a clipboard the name is selected");
+		check((await page.text(".pf-found")).includes("Ctrl+C"), "and the way to copy it is told");
+	}
+	quiet(page, "copy");
+	await page.close();
+}
+
+async function checkLayouts(browser, url) {
+	const page = await Page.open(browser);
+	await page.go(url("flame"));
+	const root = await page.place("all");
+	equal([root[0], root[1] > 890 && root[1] < 900], [0, true], "the picture is as wide as was asked for");
+	const leaf = (await page.run(`[...document.querySelectorAll(".pf-frame")].map((f) => f.offsetTop)`)).filter((top) => top > root[2]);
+	equal(leaf, [], "a flame has its root at the bottom");
+	const bottom = await page.run(`(function () {
+		const box = (name) => document.querySelector(name).getBoundingClientRect();
+		return Math.abs(box(".pf-graph").bottom - box(".pf-view").bottom);
+	})()`);
+	check(bottom < 1, "of the window", bottom);
+	await page.key("i");
+	check((await page.run("location.hash")) === "#up=0" && (await page.place("all"))[2] < 10, "and can be turned over");
+	quiet(page, "flame");
+	await page.go(url("merged"));
+	equal(await page.run(`[...document.querySelectorAll(".pf-frame")].slice(1, 4).map((f) => f.textContent)`).then((names) => names[0]), "main", "merged threads begin with the frames");
+	check((await page.text(".pf-cut")).startsWith("1,832 frames below 41 samples (0.51%)"), "what is below the least share is told", await page.text(".pf-cut"));
+	quiet(page, "merged");
+	await page.close();
+}
+
+/* Texts that lie on each other, or that are cut off without an ellipsis. */
+const collisions = `(function () {
+	const texts = [...document.querySelectorAll(".pf-head *, .pf-details *")].filter((e) => e.children.length === 0 && e.textContent && e.offsetWidth > 0);
+	const boxes = texts.map((e) => e.getBoundingClientRect());
+	const found = [];
+	texts.forEach((e, i) => {
+		const style = getComputedStyle(e);
+		if (e.scrollWidth > e.clientWidth + 1 && style.display !== "inline" && style.textOverflow !== "ellipsis") { found.push("cut: " + e.textContent); }
+		for (let j = 0; j < i; j++) {
+			const [a, b] = [boxes[i], boxes[j]];
+			if (a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1) { found.push(texts[j].textContent + " on " + e.textContent); }
+		}
+	});
+	return found;
+})()`;
+
+async function checkFit(browser, url) {
+	for (const name of ["plain", "random", "flame", "merged", "names", "torture", "large", "empty", "deep500"]) {
+		for (const width of [360, 1200]) {
+			const page = await Page.open(browser, { width, height: 700 });
+			await page.go(url(name));
+			equal(await page.run(collisions), [], `${name}, ${width} pixels wide: no text on another`);
 			await page.close();
 		}
 	}
 }
+
+/* In an <img>, as on GitHub and in mail, there is no script. */
+async function checkImage(browser, folder) {
+	const file = path.join(folder, "image.html");
+	fs.writeFileSync(file, `<!DOCTYPE html><body style="margin:0"><img src="random.svg"></body>`);
+	const page = await Page.open(browser, { height: 500 });
+	await page.go("file://" + file);
+	const size = await page.run(`[document.images[0].complete, document.images[0].naturalWidth]`);
+	equal(size, [true, 1200], "an image shows the picture");
+	await page.shot(shot("image.png"));
+	quiet(page, "image");
+	await page.close();
+}
+
+async function checkPrint(browser, folder) {
+	for (const [name, dark, zoom] of [["random", true, ""], ["deep500", false, ""], ["plain", false, "#z=2.0"]]) {
+		const page = await Page.open(browser, { dark });
+		await page.go("file://" + path.join(folder, name + ".svg") + zoom);
+		const before = await page.run(`[document.querySelector(".pf-graph").clientWidth, document.documentElement.getAttribute("height")]`);
+		const file = path.join(folder, name + ".pdf");
+		fs.writeFileSync(file, await page.print());
+		equal(await page.run(`[document.querySelector(".pf-graph").clientWidth, document.documentElement.getAttribute("height")]`), before, name + ": the screen is as it was after printing");
+		if (shots) {
+			fs.copyFileSync(file, path.join(shots, name + ".pdf"));
+		}
+		checkPaper(name, file);
+		quiet(page, "print");
+		await page.close();
+	}
+}
+
+/* What the paper says, by another reader. */
+function checkPaper(name, file) {
+	let text;
+	try {
+		text = execFileSync("pdftotext", ["-layout", file, "-"]).toString();
+	} catch (error) {
+		check(true, name + ": print # SKIP needs pdftotext (apt-get install poppler-utils)");
+		return;
+	}
+	check(!/Search|Reset zoom|Copy/.test(text), name + ": no tools on paper", text);
+	if (name === "deep500") {
+		const levels = new Set(text.match(/level_\d+/g));
+		check(levels.size > 440 && levels.has("level_450"), "all levels of a deep graph are on paper, with their names", levels.size);
+	} else if (name === "plain") {
+		check(text.includes("multiply") && !/^ *worker/m.test(text), "the zoomed view is on paper, and nothing else", text);
+	} else {
+		check(text.includes("12 samples lost") && text.includes("interpreted 8.25%") && text.includes("parse<std::v"), "the head and the frames are on paper", text);
+	}
+}
+
+async function shootAll(browser, files) {
+	for (const file of files) {
+		for (const [width, dark, scripts] of [[1200, false, true], [1200, true, true], [360, false, true], [360, true, true], [1200, false, false]]) {
+			const page = await Page.open(browser, { width, height: width < 600 ? 700 : 760, dark, scripts });
+			await page.go("file://" + path.resolve(file));
+			await page.shot(shot(`${path.basename(file, ".svg")}-${width}${dark ? "-dark" : ""}${scripts ? "" : "-static"}.png`));
+			await page.close();
+		}
+	}
+}
+
+const SHOWN = ["plain", "random", "flame", "merged", "names", "deep500", "torture", "empty"];
 
 async function main([program, ...args]) {
 	if (args[0] === "--shots") {
@@ -442,7 +520,14 @@ async function main([program, ...args]) {
 		await checkLarge(browser, url("large"));
 		await checkStatic(browser, url("plain"));
 		await checkInlined(browser, folder);
-		await shootAll(browser, shots ? [path.join(folder, "plain.svg"), ...args.slice(1)] : []);
+		await checkFolded(browser, folder);
+		await checkAccess(browser, url("random"));
+		await checkCopy(browser, url("plain"));
+		await checkLayouts(browser, url);
+		await checkFit(browser, url);
+		await checkImage(browser, folder);
+		await checkPrint(browser, folder);
+		await shootAll(browser, shots ? [...SHOWN.map((name) => path.join(folder, name + ".svg")), ...args.slice(1)] : []);
 	} finally {
 		await browser.close();
 		fs.rmSync(folder, { recursive: true, force: true });

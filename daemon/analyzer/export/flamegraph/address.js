@@ -1,4 +1,4 @@
-/* The address: #z=DEPTH.START&s=QUERY&up=1, below which a frame is found again whatever the width. */
+/* The address: #z=DEPTH.START&s=QUERY&up=1 (or 0, when it is not as the file was made), below which a frame is found again whatever the width. */
 
 function save() {
 	if (!alone) {
@@ -11,8 +11,8 @@ function save() {
 	if (state.query) {
 		parts.push("s=" + encodeURIComponent(state.query));
 	}
-	if (state.up) {
-		parts.push("up=1");
+	if (state.up !== (data.layout === "flame")) {
+		parts.push("up=" + (state.up ? 1 : 0));
 	}
 	try {
 		window.history.replaceState(null, "", parts.length ? "#" + parts.join("&") : "#");
@@ -38,7 +38,7 @@ function restore() {
 	} catch (error) {
 		query = ""; // a broken escape in an address typed by hand
 	}
-	state.up = known.get("up") === "1";
+	state.up = known.has("up") ? known.get("up") === "1" : data.layout === "flame";
 	state.zoom = state.current = Math.max(frame, 0);
 	ui.search.value = query;
 	layout();

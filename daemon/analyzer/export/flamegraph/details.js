@@ -3,14 +3,15 @@
 function numbers(frame) {
 	const total = tree.total[frame];
 	const symbol = tree.symbol[frame];
-	const place = [data.kinds[tree.kinds[symbol]], data.images[tree.images[symbol]]].filter((text) => text !== "").join(" ");
+	const kind = data.kinds[tree.kinds[symbol]];
+	const image = data.images[tree.images[symbol]];
 	const parts = [group(total) + " " + data.unit, percent(total, tree.total[0]) + " of all"];
 	if (state.zoom !== 0 && within(frame, state.zoom)) {
 		parts.push(percent(total, tree.total[state.zoom]) + " of zoom");
 	}
 	parts.push("self " + group(tree.self[frame]) + " (" + percent(tree.self[frame], tree.total[0]) + ")");
-	if (place) {
-		parts.push(place);
+	if (kind) {
+		parts.push(image && image !== kind ? kind + " " + image : kind);
 	}
 	return parts.join(" \u00b7 ");
 }
@@ -18,6 +19,11 @@ function numbers(frame) {
 function tell(frame) {
 	ui.name.textContent = name(frame);
 	ui.numbers.textContent = numbers(frame);
+}
+
+/* For those who do not see where the current frame is. */
+function announce(frame, before) {
+	say(before + name(frame) + ", level " + tree.depth[frame] + ", " + numbers(frame));
 }
 
 function frameUnder(event) {
@@ -34,20 +40,43 @@ function frameUnder(event) {
 }
 
 function onHover(event) {
-	const frame = frameUnder(event);
-	if (frame < 0) {
+	state.hover = frameUnder(event);
+	if (state.hover < 0) {
 		onLeave();
 		return;
 	}
 	if (ui.hover) {
-		place(ui.hover, frame);
+		place(ui.hover, state.hover);
 	}
-	tell(frame);
+	tell(state.hover);
 }
 
 function onLeave() {
+	state.hover = -1;
 	if (ui.hover) {
 		ui.hover.hidden = true;
 	}
 	tell(state.current);
+}
+
+/* Of the frame under the mouse, else of the current one. */
+function copyName() {
+	const frame = state.hover >= 0 ? state.hover : state.current;
+	const done = () => { ui.found.textContent = "name copied"; };
+	tell(frame);
+	if (navigator.clipboard && navigator.clipboard.writeText) {
+		navigator.clipboard.writeText(name(frame)).then(done, selectName);
+	} else {
+		selectName();
+	}
+}
+
+/* Where there is no clipboard: what is selected can be copied by hand. */
+function selectName() {
+	const range = document.createRange();
+	const selection = window.getSelection();
+	range.selectNodeContents(ui.name);
+	selection.removeAllRanges();
+	selection.addRange(range);
+	ui.found.textContent = "name selected: Ctrl+C copies it";
 }

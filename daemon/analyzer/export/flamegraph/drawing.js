@@ -4,7 +4,9 @@ const ROW = 18;
 const TEXT_FROM = 22; // pixels: narrower frames carry no name and are painted, not made elements
 const THIN = 1.5; // pixels: neighbours narrower than this are painted as one block
 const SKIP = 0.1; // pixels: what stands on a narrower frame is not looked at
+const NARROW = 600; // pixels: below it the texts around the graph have more lines
 const OVERSCAN = 12; // rows drawn outside of the visible part
+const SHARP_PIXELS = 30000; // of a printed canvas, which has no more than 32,767
 
 function top(depth) {
 	const row = state.up ? state.rows - 1 - depth : depth;
@@ -22,6 +24,9 @@ function schedule() {
 
 // The depths whose rows can be seen, with some to spare.
 function visibleDepths() {
+	if (state.printing) {
+		return [0, Math.min(state.rows, PRINT_ROWS) - 1];
+	}
 	const first = Math.floor(ui.view.scrollTop / ROW) - OVERSCAN;
 	const last = Math.ceil((ui.view.scrollTop + ui.view.clientHeight) / ROW) + OVERSCAN;
 	return state.up ? [state.rows - 1 - last, state.rows - 1 - first] : [first, last];
@@ -29,6 +34,7 @@ function visibleDepths() {
 
 function draw() {
 	const width = ui.graph.clientWidth;
+	ui.app.classList.toggle("pf-narrow", width < NARROW);
 	if (tree.total[0] <= 0 || width <= 0) {
 		return;
 	}
@@ -43,11 +49,9 @@ function draw() {
 	ui.hover.hidden = true;
 	pieces.appendChild(ui.hover);
 	ui.current = element("div", "pf-mark pf-current");
-	ui.current.setAttribute("role", "treeitem");
-	ui.current.setAttribute("id", ui.currentId);
 	pieces.appendChild(ui.current);
 	ui.graph.replaceChildren(pieces);
-	markCurrent();
+	place(ui.current, state.current);
 }
 
 function drawAncestors(pieces) {
@@ -65,11 +69,10 @@ function paper() {
 	const last = Math.min(state.last, state.rows - 1);
 	const y = top(state.up ? last : first);
 	const height = Math.max(last - first + 1, 1) * ROW;
-	const sharp = window.devicePixelRatio || 1;
+	const sharp = state.printing ? Math.min(2, SHARP_PIXELS / height) : window.devicePixelRatio || 1;
 	ui.canvas.width = Math.ceil(state.width * sharp);
 	ui.canvas.height = Math.ceil(height * sharp);
 	ui.canvas.style.top = y + "px";
-	ui.canvas.style.width = state.width + "px";
 	ui.canvas.style.height = height + "px";
 	const context = ui.canvas.getContext("2d");
 	context.setTransform(sharp, 0, 0, sharp, 0, -y * sharp);
@@ -140,9 +143,10 @@ function drawFrame(pieces, frame, left, width) {
 	const hit = isHit(frame);
 	const made = element("div", hit ? "pf-frame pf-hit" : "pf-frame", pieces, name(frame));
 	const style = made.style;
-	style.left = left.toFixed(2) + "px";
+	// In shares of the width, so that it fits on a page too.
+	style.left = (left * 100 / state.width).toFixed(4) + "%";
 	style.top = top(tree.depth[frame]) + "px";
-	style.width = shown(width).toFixed(2) + "px";
+	style.width = "calc(" + (width * 100 / state.width).toFixed(4) + "% - " + (width - shown(width)) + "px)";
 	style.backgroundColor = hit ? "var(--hit)" : colour(frame);
 	return made;
 }
@@ -156,12 +160,4 @@ function place(mark, frame) {
 	mark.style.left = left + "px";
 	mark.style.top = top(tree.depth[frame]) + "px";
 	mark.style.width = Math.max(shown(width), 3) + "px";
-}
-
-function markCurrent() {
-	const frame = state.current;
-	place(ui.current, frame);
-	ui.current.setAttribute("aria-level", String(tree.depth[frame] + 1));
-	ui.current.setAttribute("aria-label", name(frame) + ", " + numbers(frame));
-	ui.view.setAttribute("aria-activedescendant", ui.currentId);
 }

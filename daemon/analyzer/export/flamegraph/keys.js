@@ -20,8 +20,8 @@ function onKey(event) {
 		ui.search.focus();
 		ui.search.select();
 	}
+	ui.view.classList.add("pf-keys");
 	if (known) {
-		ui.view.classList.add("pf-keys");
 		event.preventDefault();
 	}
 }
@@ -40,21 +40,30 @@ function searchKey(key, backwards) {
 	return false;
 }
 
+function zoomAndSay(frame) {
+	zoomTo(frame);
+	announce(frame, frame === 0 ? "everything: " : "zoomed to ");
+}
+
 function graphKey(key) {
 	if (key.startsWith("Arrow")) {
 		walk(key);
 	} else if (key === "Enter" || key === " ") {
-		zoomTo(state.current);
+		zoomAndSay(state.current);
+	} else if (key === "Escape" && !ui.help.hidden) {
+		toggleHelp();
 	} else if (key === "Escape" || key === "0") {
-		zoomTo(0);
+		zoomAndSay(0);
 	} else if (key === "Backspace") {
-		zoomTo(tree.parent[state.zoom]);
+		zoomAndSay(tree.parent[state.zoom]);
 	} else if (key === "n" || key === "N") {
 		step(key === "n" ? 1 : -1);
 	} else if (key === "i") {
 		flip();
 	} else if (key === "c") {
 		copyName();
+	} else if (key === "?") {
+		toggleHelp();
 	} else {
 		return key === "/";
 	}

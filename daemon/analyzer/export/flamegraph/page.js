@@ -1,6 +1,18 @@
 /* The page around the graph: elements, texts, colours. */
 
 const XHTML = "http://www.w3.org/1999/xhtml";
+const KEYS = [
+	["arrows", "walk to the caller, the widest callee, the neighbours"],
+	["Enter", "zoom to the frame"],
+	["Backspace", "zoom out by one"],
+	["Escape", "reset the zoom"],
+	["/", "search"],
+	["N, Shift+N", "next match, previous match"],
+	["I", "root at the top or at the bottom"],
+	["C", "copy the name"],
+	["?", "show and hide this list"],
+];
+
 function element(tag, className, parent, text) {
 	const made = document.createElementNS(XHTML, tag);
 	if (className) {
@@ -28,30 +40,27 @@ function build() {
 	const u = {};
 	u.app = element("div", "pf-app");
 	u.head = element("div", "pf-head", u.app);
-	const names = element("div", "pf-names", u.head);
-	u.title = element("div", "pf-title", names, data.title);
-	u.title.setAttribute("title", data.title);
-	if (data.subtitle) {
-		element("div", "pf-subtitle", names, data.subtitle).setAttribute("title", data.subtitle);
-	}
+	buildNames(element("div", "pf-names", u.head));
 	buildTools(u, element("div", "pf-tools", u.head));
 	element("div", "pf-note", u.head, data.note);
 	element("div", "pf-note pf-cut", u.head, cutNote());
 	u.legend = element("div", "pf-legend", u.head);
 	u.legend.setAttribute("role", "note");
 	u.legend.setAttribute("aria-label", "What the colours mean");
-	u.view = element("div", "pf-view", u.app);
-	u.view.setAttribute("tabindex", "0");
-	u.view.setAttribute("role", "tree");
-	u.view.setAttribute("aria-label", "Flame graph. Arrow keys walk, Enter zooms, Escape resets, slash searches, C copies the name.");
-	u.graph = element("div", "pf-graph", u.view);
-	u.graph.setAttribute("role", "presentation");
-	u.canvas = element("canvas", "pf-paint");
-	u.canvas.setAttribute("aria-hidden", "true");
-	u.details = element("div", "pf-details", u.app);
-	u.name = element("div", "pf-name", u.details);
-	u.numbers = element("div", "pf-numbers", u.details);
+	buildHelp(u);
+	buildView(u);
+	buildDetails(u);
 	return u;
+}
+
+function buildNames(names) {
+	const title = element("div", "pf-title", names, data.title);
+	title.setAttribute("title", data.title);
+	title.setAttribute("role", "heading");
+	title.setAttribute("aria-level", "1");
+	if (data.subtitle) {
+		element("div", "pf-subtitle", names, data.subtitle).setAttribute("title", data.subtitle);
+	}
 }
 
 function buildTools(u, tools) {
@@ -59,24 +68,59 @@ function buildTools(u, tools) {
 	u.search = element("input", "", tools);
 	u.search.setAttribute("type", "search");
 	u.search.setAttribute("placeholder", "Search (/)");
-	u.search.setAttribute("aria-label", "Search frames by name, a regular expression");
+	u.search.setAttribute("aria-label", "Search frames by name: text or a regular expression");
 	u.search.setAttribute("spellcheck", "false");
 	u.search.setAttribute("autocomplete", "off");
 	u.previous = button(tools, "\u2039", "Previous match (Shift+N)", () => step(-1));
 	u.next = button(tools, "\u203a", "Next match (N)", () => step(1));
-	u.reset = button(tools, "Reset zoom", "Reset zoom (Escape)", () => zoomTo(0));
-	u.flip = button(tools, "Flip", "Draw upwards or downwards (I)", flip);
+	u.reset = button(tools, "Reset", "Reset zoom (Escape)", () => zoomTo(0));
+	u.flip = button(tools, "Flip", "Root at the top or at the bottom (I)", flip);
+	u.ask = button(tools, "?", "Keys (?)", toggleHelp);
+	u.ask.setAttribute("aria-expanded", "false");
 	u.found = element("span", "pf-found", tools);
 	u.found.setAttribute("role", "status");
 }
 
+function buildHelp(u) {
+	u.help = element("dl", "pf-help", u.head);
+	u.help.setAttribute("aria-label", "Keys");
+	u.help.hidden = true;
+	KEYS.forEach(function ([key, what]) {
+		const row = element("div", "", u.help);
+		element("dt", "", row, key);
+		element("dd", "", row, what);
+	});
+}
+
+/* A screen reader leaves the keys to an application, and reads what is said in the live region. */
+function buildView(u) {
+	u.view = element("div", "pf-view", u.app);
+	u.view.setAttribute("tabindex", "0");
+	u.view.setAttribute("role", "application");
+	u.view.setAttribute("aria-roledescription", "flame graph");
+	u.view.setAttribute("aria-label", data.title + ". Arrow keys walk, Enter zooms, Escape resets, slash searches, C copies the name, question mark lists the keys.");
+	u.graph = element("div", "pf-graph", u.view);
+	u.graph.setAttribute("role", "presentation");
+	u.canvas = element("canvas", "pf-paint");
+	u.canvas.setAttribute("aria-hidden", "true");
+	u.said = element("div", "pf-said", u.app);
+	u.said.setAttribute("aria-live", "polite");
+}
+
+function buildDetails(u) {
+	u.details = element("div", "pf-details", u.app);
+	const texts = element("div", "pf-texts", u.details);
+	u.name = element("div", "pf-name", texts);
+	u.numbers = element("div", "pf-numbers", texts);
+	u.copy = button(u.details, "Copy", "Copy the name (C)", copyName);
+}
+
 function cutNote() {
-	if (data.cut <= 1) {
+	if (data.cut <= 1 || data.all <= data.frames) {
 		return "";
 	}
-	const left = data.all - data.frames;
-	return group(left) + " frames below " + group(data.cut) + " " + data.unit +
-		" are summed up as \u201c(smaller frames)\u201d to keep this file small.";
+	return group(data.all - data.frames) + " frames below " + group(data.cut) + " " + data.unit + " (" +
+		percent(data.cut, tree.total[0]) + ") are summed up as \u201c(smaller frames)\u201d.";
 }
 
 function group(number) {
@@ -87,6 +131,10 @@ function percent(part, whole) {
 	return whole > 0 ? (part * 100 / whole).toFixed(2) + "%" : "0%";
 }
 
+function isDark() {
+	return dark.matches && !state.printing;
+}
+
 /* What the colours mean: a swatch, a name, and the share of the samples that were in such frames themselves. */
 function drawLegend() {
 	ui.legend.replaceChildren();
@@ -95,4 +143,13 @@ function drawLegend() {
 		element("span", "pf-swatch", item).style.backgroundColor = isDark() ? dark : light;
 		element("span", "", item, self > 0 ? name + " " + percent(self, tree.total[0]) : name);
 	});
+}
+
+function toggleHelp() {
+	ui.help.hidden = !ui.help.hidden;
+	ui.ask.setAttribute("aria-expanded", String(!ui.help.hidden));
+}
+
+function say(text) {
+	ui.said.textContent = text;
 }

@@ -9,17 +9,13 @@ if (!source) {
 const alone = document.documentElement === root; // not part of somebody's page
 const data = JSON.parse(source.textContent);
 const tree = unpack(data);
-const state = { zoom: 0, current: 0, up: false, query: "", first: 0, last: -1 };
-const search = { active: false, symbols: null, list: [], weight: 0 };
+const state = { zoom: 0, current: 0, hover: -1, up: false, query: "", first: 0, last: -1, printing: false };
+const search = { active: false, literal: false, symbols: null, list: [], here: 0, weight: 0 };
 const ui = build();
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 let pending = 0;
 
 start();
-
-function isDark() {
-	return dark.matches;
-}
 
 function listen() {
 	ui.graph.addEventListener("mousemove", onHover);
@@ -42,6 +38,8 @@ function listen() {
 	if (alone) {
 		window.addEventListener("hashchange", restore);
 	}
+	window.addEventListener("beforeprint", beginPrint);
+	window.addEventListener("afterprint", endPrint);
 	new ResizeObserver(schedule).observe(ui.view);
 	dark.addEventListener("change", function () {
 		drawLegend();
@@ -58,7 +56,6 @@ function makeRoom() {
 }
 
 function start() {
-	ui.currentId = "pf-" + Math.random().toString(36).slice(2);
 	const picture = root.querySelector("g.pf-static");
 	const frame = document.createElementNS("http://www.w3.org/2000/svg", "foreignObject");
 	frame.setAttribute("width", "100%");
@@ -66,7 +63,7 @@ function start() {
 	frame.appendChild(ui.app);
 	root.removeAttribute("viewBox");
 	root.removeAttribute("role");
-	root.setAttribute("width", "100%");
+	root.setAttribute("width", data.width > 0 ? String(data.width) : "100%");
 	if (alone) {
 		root.setAttribute("height", "100%");
 	}
@@ -74,7 +71,7 @@ function start() {
 	if (tree.total[0] <= 0) {
 		ui.graph.remove();
 		element("div", "pf-empty", ui.view, "no " + data.unit);
-		ui.search.disabled = ui.reset.disabled = ui.flip.disabled = ui.next.disabled = ui.previous.disabled = true;
+		[ui.search, ui.previous, ui.next, ui.reset, ui.flip, ui.copy].forEach((tool) => { tool.disabled = true; });
 		return;
 	}
 	drawLegend();

@@ -4,6 +4,7 @@ function layout() {
 	state.rows = deepest(state.zoom) + 1;
 	ui.graph.style.height = state.rows * ROW + 8 + "px";
 	ui.reset.disabled = state.zoom === 0;
+	ui.app.classList.toggle("pf-up", state.up);
 }
 
 function scrollTo(frame) {
@@ -71,21 +72,16 @@ function walk(key) {
 	}
 	if (to >= 0) {
 		select(to);
+		announce(to, "");
 	}
 }
 
 function flip() {
 	state.up = !state.up;
+	layout();
+	say(state.up ? "root at the bottom" : "root at the top");
 	ui.view.scrollTop = state.up ? ui.view.scrollHeight : 0;
 	scrollTo(state.current);
 	draw();
 	save();
-}
-
-function copyName() {
-	if (navigator.clipboard) {
-		navigator.clipboard.writeText(name(state.current)).then(
-			() => { ui.found.textContent = "name copied"; },
-			() => { ui.found.textContent = "copying is not allowed here"; });
-	}
 }
