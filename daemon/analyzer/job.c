@@ -10,7 +10,7 @@
 #include "analyzer/export/folded.h"
 #include "analyzer/export/json.h"
 #include "analyzer/export/summary.h"
-#include "analyzer/export/svg.h"
+#include "analyzer/export/svg_capture.h"
 #include "analyzer/model/input.h"
 #include "analyzer/model/model.h"
 #include "analyzer/symbol/symbol.h"
@@ -21,7 +21,6 @@
 
 #define PROGRESS_NS    50000000u
 #define NAMED_PERMILLE 700 /* what naming has of the whole, in the progress */
-#define TITLE_BYTES    512
 
 enum output { OUTPUT_FOLDED, OUTPUT_JSON, OUTPUT_SVG, OUTPUT_SYMBOLS, OUTPUT_COUNT };
 
@@ -70,21 +69,6 @@ static bool write_json(struct job *job, struct buffer *out, json_t *facts)
 	return json_write(out, &input);
 }
 
-/* The label, else the program's name. */
-static void make_title(const struct job *job, char *title, size_t room)
-{
-	const char *label = json_string_value(json_object_get(job->facts, "label"));
-	const json_t *argv = json_object_get(json_object_get(job->facts, "target"), "argv");
-	const char *program = json_string_value(json_array_get(argv, 0));
-	const char *slash = program == NULL ? NULL : strrchr(program, '/');
-
-	program = slash != NULL && slash[1] != '\0' ? slash + 1 : program;
-	snprintf(title, room, "%s",
-		label != NULL && label[0] != '\0' ? label
-		: program != NULL                 ? program
-										  : "profile");
-}
-
 static uint64_t duration_ms(const struct job *job)
 {
 	const json_t *told = json_object_get(job->facts, "duration_ms");
@@ -98,22 +82,10 @@ static uint64_t duration_ms(const struct job *job)
 
 static bool write_svg(struct job *job, struct buffer *out, json_t *facts)
 {
-	char title[TITLE_BYTES];
-	char subtitle[TITLE_BYTES];
-	uint64_t ms = duration_ms(job);
-	const struct svg_options options = {.title = title, .subtitle = subtitle, .unit = "samples"};
+	const struct svg_capture capture = {job->facts, job->model, job->attribution, duration_ms(job)};
 
 	(void)facts;
-	make_title(job, title, sizeof(title));
-	int len =
-		snprintf(subtitle, sizeof(subtitle), "%" PRIu64 " samples in ", model_samples(job->model));
-	if (ms < 1000) {
-		snprintf(subtitle + len, sizeof(subtitle) - (size_t)len, "%" PRIu64 " ms", ms);
-	} else {
-		snprintf(subtitle + len, sizeof(subtitle) - (size_t)len, "%" PRIu64 ".%02" PRIu64 " s",
-			ms / 1000, ms / 10 % 100);
-	}
-	return svg_write(out, job->attribution->tree, &options);
+	return svg_capture_write(out, &capture);
 }
 
 static bool write_symbols(struct job *job, struct buffer *out, json_t *facts)

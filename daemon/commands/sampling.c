@@ -8,6 +8,7 @@
 #include "commands/methods.h"
 #include "protocol/limits.h"
 #include "protocol/names.h"
+#include "protocol/svg_options.h"
 
 #define HZ_DEFAULT      "999"
 #define PROGRESS_MIN_MS 50
@@ -27,6 +28,45 @@ static const char *const samplers[] = {"auto", "perf", NULL};
 static const char *const later_samplers[] = {"tick", "ptrace", "mach", NULL};
 static const char *const formats[] = {"folded", "svg", "json", NULL};
 static const char *const client_exits[] = {"continue", "stop", NULL};
+
+static const struct param svg_params[] = {
+	{.name = SVG_OPTION_TITLE,
+		.type = PARAM_STRING,
+		.max = SVG_OPTION_TITLE_BYTES,
+		.about = "What stands above it; left out: the label, or the program's name."},
+	{.name = SVG_OPTION_WIDTH,
+		.type = PARAM_INTEGER,
+		.min = SVG_OPTION_WIDTH_LEAST,
+		.max = SVG_OPTION_WIDTH_MOST,
+		.about = "Its width in pixels; left out: that of the window."},
+	{.name = SVG_OPTION_MIN_SHARE,
+		.type = PARAM_INTEGER,
+		.min = 0,
+		.max = SVG_OPTION_MIN_SHARE_PPM,
+		.fallback = "0",
+		.about = "Frames below this share of all samples, in millionths, are summed up."},
+	{.name = SVG_OPTION_ORDER,
+		.type = PARAM_ENUM,
+		.choices = svg_option_orders,
+		.fallback = "\"name\"",
+		.about = "What orders the frames beside each other; weight: the heaviest first."},
+	{.name = SVG_OPTION_LAYOUT,
+		.type = PARAM_ENUM,
+		.choices = svg_option_layouts,
+		.fallback = "\"icicle\"",
+		.about = "Where the root is; icicle: at the top, flame: at the bottom."},
+	{.name = SVG_OPTION_COLORS,
+		.type = PARAM_ENUM,
+		.choices = svg_option_colors,
+		.fallback = "\"kind\"",
+		.about = "What colours follow: the kind of code, the file that it is in, or the name."},
+	{.name = SVG_OPTION_THREADS,
+		.type = PARAM_ENUM,
+		.choices = svg_option_threads,
+		.fallback = "\"separate\"",
+		.about = "Whether each thread has a tree of its own, or all share one."},
+	{.name = NULL},
+};
 
 const struct param sampling_params[] = {
 	{.name = "build_id", .type = PARAM_ID, .about = "The build to sample; this or pid."},
@@ -101,6 +141,10 @@ const struct param sampling_params[] = {
 		.choices = formats,
 		.fallback = "[\"folded\",\"svg\",\"json\"]",
 		.about = "The artifacts to write."},
+	{.name = "svg",
+		.type = PARAM_OBJECT,
+		.members = svg_params,
+		.about = "How the flame graph looks."},
 	{.name = "label",
 		.type = PARAM_STRING,
 		.max = LIMIT_LABEL_BYTES,
@@ -149,10 +193,6 @@ const struct param sampling_params[] = {
 		.type = PARAM_OBJECT,
 		.is_unsupported = true,
 		.about = "The condition on which a ring is kept."},
-	{.name = "svg",
-		.type = PARAM_OBJECT,
-		.is_unsupported = true,
-		.about = "How the flame graph looks."},
 	{.name = NULL},
 };
 

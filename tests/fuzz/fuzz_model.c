@@ -15,13 +15,14 @@
 #include "analyzer/export/folded.h"
 #include "analyzer/export/json.h"
 #include "analyzer/export/summary.h"
-#include "analyzer/export/svg.h"
+#include "analyzer/export/svg_capture.h"
 #include "analyzer/model/model.h"
 #include "analyzer/symbol/symbol.h"
 #include "analyzer/tree/attribution.h"
 #include "profile/analysis.h"
 #include "profile/journal.h"
 #include "protocol/limits.h"
+#include "protocol/text.h"
 
 /* Checks go over every byte of every output: their branches are nothing to learn from. */
 #define NOT_COUNTED __attribute__((no_sanitize("coverage")))
@@ -104,13 +105,23 @@ NOT_COUNTED static void check_xml(const struct buffer *out)
 	}
 }
 
-static void write_svg(const struct attribution *attribution, const struct strings *strings)
+/* The picture with one of the looks that it can have; the title is a text of the journal. */
+static void write_svg(const struct model *model, const struct attribution *attribution,
+	const struct strings *strings, unsigned look)
 {
+	static const char *const colors[] = {"kind", "image", "name"};
 	struct buffer out = {0};
-	const struct svg_options options = {.title = strings_text(strings, 3).data, .unit = "samples"};
-	if (!svg_write(&out, attribution->tree, &options)) {
+	struct bytes_text text = strings_text(strings, 3);
+	json_t *title = text_json(text.data, text.len);
+	json_t *facts = json_pack("{s:{s:{s:o,s:i,s:s,s:s,s:s,s:s,s:i}}}", "options", "svg", "title",
+		title, "width_px", look % 2 ? 200 : 0, "order", look % 2 ? "weight" : "name", "layout",
+		look % 3 ? "flame" : "icicle", "colors", colors[look % 3], "threads",
+		look / 2 % 2 ? "merged" : "separate", "min_share_ppm", (int)(look % 4 * 100000));
+	const struct svg_capture capture = {facts, model, attribution, look};
+	if (facts == NULL || !svg_capture_write(&out, &capture)) {
 		abort();
 	}
+	json_decref(facts);
 	check_text(&out);
 	if (!buffer_byte(&out, '\0')) {
 		abort();
@@ -177,7 +188,7 @@ static void export(const struct model *model, struct symbols *symbols, struct st
 	}
 	write_folded(attribution);
 	write_json(&input);
-	write_svg(attribution, strings);
+	write_svg(model, attribution, strings, (unsigned)attribution->samples);
 	json_decref(warnings);
 	json_decref(summary);
 	attribution_destroy(attribution);

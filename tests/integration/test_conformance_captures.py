@@ -26,14 +26,14 @@ def cpu_s(pid):
 
 @SENTENCE("select? ({exe or name, wait_ms}: that descendant, because a hub's child is often `cargo`; `armed` while waiting, `timeout` "
           "after it);", "`wall`, `offcpu`;", "`tree` (and all descendants, until the last has ended);", "threads? (filter);", "stitch? "
-          "(true); symbol_path?; debuginfod? (false);", "ring_ms?, when?;", "`tick`, `ptrace`, `mach`;", "svg? (how the flame graph "
-          "looks);", "`fp`, `dwarf`;", "a tree capture may overlap one.")
+          "(true); symbol_path?; debuginfod? (false);", "ring_ms?, when?;", "`tick`, `ptrace`, `mach`;",
+          "`fp`, `dwarf`;", "a tree capture may overlap one.")
 def test_what_is_not_built_says_so():
     with Daemon() as daemon:
         client = daemon.connect()
         launch(client, FOREVER, build_id="b")
         for name, value in (("select", {"name": "x"}), ("mode", "wall"), ("mode", "offcpu"), ("scope", "tree"), ("unwind", "dwarf"), ("threads", ["x"]),
-                            ("stitch", True), ("symbol_path", ["/x"]), ("debuginfod", True), ("ring_ms", 5), ("when", {}), ("svg", {}),
+                            ("stitch", True), ("symbol_path", ["/x"]), ("debuginfod", True), ("ring_ms", 5), ("when", {}),
                             ("sampler", "tick"), ("sampler", "ptrace"), ("sampler", "mach")):
             try:
                 raise AssertionError("%s %s: %s" % (name, value, client.call("StartSamplingProfile", build_id="b", **{name: value})))

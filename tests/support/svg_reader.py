@@ -110,4 +110,5 @@ def main(path):
         print("text", word(line))
 
 
-main(sys.argv[1])
+if __name__ == "__main__":
+    main(sys.argv[1])
