@@ -7,16 +7,18 @@
 #include "client/ids.h"
 #include "client/profctl.h"
 #include "client/reply.h"
+#include "client/svg.h"
 #include "protocol/limits.h"
 
 /* Starts a capture of a program that runs or is held. */
 
-enum capture_option { CAPTURE_PID = PROFCTL_OWN };
+enum capture_option { CAPTURE_PID = PROFCTL_OWN, CAPTURE_SVG };
 
 static const struct option capture_options[] = {{"hz", required_argument, NULL, 'F'},
 	{"duration", required_argument, NULL, 'd'}, {"output", required_argument, NULL, 'o'},
 	{"kernel", no_argument, NULL, 'k'}, {"label", required_argument, NULL, 'l'},
-	{"wait", no_argument, NULL, 'w'}, {"pid", no_argument, NULL, CAPTURE_PID}, PROFCTL_OPTIONS};
+	{"wait", no_argument, NULL, 'w'}, {"pid", no_argument, NULL, CAPTURE_PID},
+	{"svg", required_argument, NULL, CAPTURE_SVG}, PROFCTL_OPTIONS};
 
 struct wish {
 	json_t *params; /* owned; StartSamplingProfile's */
@@ -67,6 +69,8 @@ static bool take_option(struct wish *wish, int option)
 	case CAPTURE_PID:
 		wish->is_pid = true;
 		return true;
+	case CAPTURE_SVG:
+		return svg_set_in(wish->params, optarg);
 	default:
 		return false; /* told */
 	}
@@ -144,8 +148,8 @@ static int run_capture(struct profctl *profctl, int argc, char **argv)
 
 const struct profctl_command capture_command = {
 	.name = "capture",
-	.synopsis =
-		"[-F HZ] [-d SECONDS] [-o FOLDER] [--kernel] [--label TEXT] [--wait] BUILD|[--pid] PID",
+	.synopsis = "[-F HZ] [-d SECONDS] [-o FOLDER] [--kernel] [--label TEXT] [--wait] "
+				"[--svg KEY=VALUE …] BUILD|[--pid] PID",
 	.about = "start to sample a program; prints the capture's id",
 	.help = "  -F, --hz HZ             samples a second of CPU time, per thread; 999\n"
 			"  -d, --duration SECONDS  end after so long; by default with the program\n"
@@ -153,7 +157,8 @@ const struct profctl_command capture_command = {
 			"  -k, --kernel            show kernel frames\n"
 			"  -l, --label TEXT        kept with the capture\n"
 			"  -w, --wait              wait for its end, and show it\n"
-			"      --pid               it is a process id, also when a build has that number\n",
+			"      --pid               it is a process id, also when a build has that "
+			"number\n" SVG_HELP,
 	.short_options = "F:d:o:kl:w",
 	.options = capture_options,
 	.run = run_capture,

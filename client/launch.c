@@ -8,6 +8,7 @@
 #include "client/input.h"
 #include "client/profctl.h"
 #include "client/reply.h"
+#include "client/svg.h"
 #include "protocol/gate.h"
 #include "protocol/limits.h"
 #include "protocol/text.h"
@@ -32,6 +33,7 @@ enum launch_option {
 	LAUNCH_ENV,
 	LAUNCH_CWD,
 	LAUNCH_LEAVE,
+	LAUNCH_SVG,
 };
 
 static const struct option launch_options[] = {{"follow", no_argument, NULL, 'f'},
@@ -40,7 +42,7 @@ static const struct option launch_options[] = {{"follow", no_argument, NULL, 'f'
 	{"profile", no_argument, NULL, LAUNCH_PROFILE}, {"hz", required_argument, NULL, 'F'},
 	{"duration", required_argument, NULL, 'd'}, {"env", required_argument, NULL, LAUNCH_ENV},
 	{"cwd", required_argument, NULL, LAUNCH_CWD}, {"leave", no_argument, NULL, LAUNCH_LEAVE},
-	PROFCTL_OPTIONS};
+	{"svg", required_argument, NULL, LAUNCH_SVG}, PROFCTL_OPTIONS};
 
 /* "NAME=VALUE" into an object. False: it has no name, or is not UTF-8. */
 static bool set_variable(json_t *env, const char *pair)
@@ -156,6 +158,8 @@ static bool take_option(struct launch *launch, int option)
 		return set_folder(launch, optarg);
 	case LAUNCH_LEAVE:
 		return set_text(launch, "--leave", "on_daemon_exit", "leave");
+	case LAUNCH_SVG:
+		return svg_set_in(profile_of(launch), optarg);
 	default:
 		return false; /* told */
 	}
@@ -351,6 +355,7 @@ const struct profctl_command launch_command = {
 			"      --profile           sample it from its first instruction\n"
 			"  -F, --hz HZ             with --profile (implied): samples a second, per thread\n"
 			"  -d, --duration SECONDS  with --profile (implied): end the sampling after so long\n"
+			"      --svg KEY=VALUE     with --profile (implied): the flame graph, as record's\n"
 			"      --env NAME=VALUE    beside the variables of this shell\n"
 			"      --cwd FOLDER        where it starts; by default here\n"
 			"      --leave             it stays when the daemon ends (not with pipe or pty)\n",

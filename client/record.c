@@ -8,6 +8,7 @@
 
 #include "client/profctl.h"
 #include "client/reply.h"
+#include "client/svg.h"
 #include "protocol/limits.h"
 #include "protocol/names.h"
 #include "protocol/programs.h"
@@ -20,6 +21,8 @@
 extern char **environ;
 
 /* --- options --- */
+
+enum record_option { RECORD_SVG = PROFCTL_OWN };
 
 /* The folder as an absolute path: the daemon has another current folder. */
 static char *absolute(const char *path)
@@ -61,6 +64,8 @@ static bool take_option(struct record *record, int option, const char *value)
 	case 'q':
 		record->quiet = true;
 		return true;
+	case RECORD_SVG:
+		return svg_set(record->svg, value);
 	default:
 		return false; /* told */
 	}
@@ -69,7 +74,8 @@ static bool take_option(struct record *record, int option, const char *value)
 static const struct option record_options[] = {{"hz", required_argument, NULL, 'F'},
 	{"duration", required_argument, NULL, 'd'}, {"output", required_argument, NULL, 'o'},
 	{"kernel", no_argument, NULL, 'k'}, {"label", required_argument, NULL, 'l'},
-	{"quiet", no_argument, NULL, 'q'}, PROFCTL_OPTIONS};
+	{"quiet", no_argument, NULL, 'q'}, {"svg", required_argument, NULL, RECORD_SVG},
+	PROFCTL_OPTIONS};
 
 /* False: *status. */
 static bool parse(
@@ -137,6 +143,7 @@ static bool start_capture(struct record *record, struct error *err)
 {
 	json_t *params =
 		json_pack("{s:i, s:b}", "pid", (int)record->gate.pid, "kernel", record->kernel);
+	json_object_set(params, "svg", record->svg);
 	if (record->hz > 0) {
 		json_object_set_new(params, "hz", json_integer(record->hz));
 	}
@@ -276,11 +283,12 @@ static void finish(struct record *record)
 	json_decref(record->final);
 	profclient_close(record->client);
 	free(record->output_dir);
+	json_decref(record->svg);
 }
 
 static int run(struct profctl *profctl, int argc, char **argv)
 {
-	struct record record = {.job = {.pidfd = -1}, .gate = {.fd = -1}};
+	struct record record = {.job = {.pidfd = -1}, .gate = {.fd = -1}, .svg = json_object()};
 	int status = GATE_EXIT_NO_GO;
 	if (parse(&record, profctl, argc, argv, &status)) {
 		/* A line that is drawn over and over would spoil what the program shows on the same terminal. */
@@ -300,15 +308,15 @@ static int run(struct profctl *profctl, int argc, char **argv)
 
 const struct profctl_command record_command = {
 	.name = "record",
-	.synopsis = "[-F HZ] [-d SECONDS] [-o FOLDER] [--kernel] [--label TEXT] [--quiet] [--] PROGRAM "
-				"[ARGUMENT …]",
+	.synopsis = "[-F HZ] [-d SECONDS] [-o FOLDER] [--kernel] [--label TEXT] [--quiet] "
+				"[--svg KEY=VALUE …] [--] PROGRAM [ARGUMENT …]",
 	.about = "run a program in this terminal and profile it",
 	.help = "  -F, --hz HZ             samples a second of CPU time, per thread; 999\n"
 			"  -d, --duration SECONDS  end the sampling after so long, never the program\n"
 			"  -o, --output FOLDER     where the capture's folder is made\n"
 			"  -k, --kernel            show kernel frames\n"
 			"  -l, --label TEXT        kept with the capture\n"
-			"  -q, --quiet             print nothing unless something went wrong\n",
+			"  -q, --quiet             print nothing unless something went wrong\n" SVG_HELP,
 	.short_options = "+F:d:o:kl:q",
 	.options = record_options,
 	.run = run,

@@ -19,6 +19,7 @@ struct record {
 	bool kernel, quiet;
 	bool json; /* the terminal event as it came, in place of the report */
 	const char *label;
+	json_t *svg;      /* owned; an object */
 	char *output_dir; /* owned; absolute, or NULL */
 	char **argv;      /* the program's */
 

@@ -18,6 +18,17 @@ _profctl_signals()
 	esac
 }
 
+# Keys and values of --svg; bash takes KEY=VALUE apart at the equals sign.
+_profctl_svg()
+{
+	case $1 in
+	order) echo "name weight" ;;
+	layout) echo "icicle flame" ;;
+	colors) echo "kind image name" ;;
+	threads) echo "separate merged" ;;
+	esac
+}
+
 _profctl()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
@@ -57,6 +68,13 @@ _profctl()
 		return
 	fi
 
+	if [ "$prev" = = ] && [ "${COMP_WORDS[COMP_CWORD - 3]}" = --svg ]; then
+		COMPREPLY=($(compgen -W "$(_profctl_svg "${COMP_WORDS[COMP_CWORD - 2]}")" -- "$cur"))
+		return
+	elif [ "$cur" = = ] && [ "${COMP_WORDS[COMP_CWORD - 2]}" = --svg ]; then
+		COMPREPLY=($(compgen -W "$(_profctl_svg "$prev")"))
+		return
+	fi
 	case $command:$prev in
 	record:-o | record:--output | capture:-o | capture:--output | launch:--cwd)
 		COMPREPLY=($(compgen -d -- "$cur"))
@@ -64,6 +82,11 @@ _profctl()
 		;;
 	launch:--stdio)
 		COMPREPLY=($(compgen -W "pipe null file pty" -- "$cur"))
+		return
+		;;
+	record:--svg | capture:--svg | launch:--svg)
+		COMPREPLY=($(compgen -S = -W "title width_px min_share_ppm order layout colors threads" -- "$cur"))
+		compopt -o nospace 2>/dev/null
 		return
 		;;
 	stop:-s | stop:--signal)
@@ -84,11 +107,11 @@ _profctl()
 	esac
 
 	case $command in
-	record) options="-F --hz -d --duration -o --output -k --kernel -l --label -q --quiet" ;;
-	launch) options="-f --follow -i --input --id --stdio --hold --profile -F --hz -d --duration --env --cwd --leave" ;;
+	record) options="-F --hz -d --duration -o --output -k --kernel -l --label -q --quiet --svg" ;;
+	launch) options="-f --follow -i --input --id --stdio --hold --profile -F --hz -d --duration --svg --env --cwd --leave" ;;
 	stop) options="-s --signal -g --grace -c --capture -d --discard" ;;
 	output) options="-f --follow --stderr" ;;
-	capture) options="-F --hz -d --duration -o --output -k --kernel -l --label -w --wait --pid" ;;
+	capture) options="-F --hz -d --duration -o --output -k --kernel -l --label -w --wait --pid --svg" ;;
 	wait) options="--last --timeout" ;;
 	show | symbolize | label | pin | unpin) options="--last" ;;
 	events) options="-b --build -c --capture --since -n --count" ;;

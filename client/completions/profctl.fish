@@ -52,6 +52,10 @@ for command in record launch capture
     complete -c profctl -n "__fish_seen_subcommand_from $command" -s F -l hz -x -d 'samples a second'
     complete -c profctl -n "__fish_seen_subcommand_from $command" -s d -l duration -x -d 'end after SECONDS'
 end
+for command in record launch capture
+    complete -c profctl -n "__fish_seen_subcommand_from $command" -l svg -x -d 'how the flame graph looks' \
+        -a 'title= width_px= min_share_ppm= order=name order=weight layout=icicle layout=flame colors=kind colors=image colors=name threads=separate threads=merged'
+end
 for command in record capture
     complete -c profctl -n "__fish_seen_subcommand_from $command" -s o -l output -x -a '(__fish_complete_directories)' -d 'folder for the capture'
     complete -c profctl -n "__fish_seen_subcommand_from $command" -s k -l kernel -d 'show kernel frames'

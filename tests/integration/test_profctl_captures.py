@@ -4,6 +4,7 @@ import os
 import subprocess
 
 from harness import main, program, wait_until
+from pictures import Picture
 from test_profctl import home, profctl
 
 BURN = "i=0; while [ $i -lt %d ]; do i=$((i+1)); done"
@@ -36,6 +37,38 @@ def test_a_program_is_profiled_waited_for_and_shown():
         assert json.loads(profctl(env, "show", "--json", "--last").stdout) == record
         lines = profctl(env, "--json", "captures").stdout.splitlines()
         assert [json.loads(line)["capture_id"] for line in lines] == [capture]
+
+
+SVG = ["--svg", "title=a & \u20ac", "--svg", "width_px=500", "--svg", "layout=flame", "--svg", "min_share_ppm=0", "--svg", "order=weight",
+       "--svg", "colors=image", "--svg", "threads=separate", "--svg", "threads=merged"]
+ASKED = {"title": "a & \u20ac", "width_px": 500, "layout": "flame", "min_share_ppm": 0, "order": "weight", "colors": "image", "threads": "merged"}
+
+
+def test_the_flame_graph_looks_as_the_options_say():
+    with home() as (root, env):
+        build = profctl(env, "launch", "--hold", "sh", "-c", BURN % 60000).stdout.strip()
+        commands = (["record", *SVG, "--", "sh", "-c", BURN % 60000], ["launch", *SVG, "sh", "-c", BURN % 60000], ["capture", *SVG, build])
+        for command in commands:
+            done = profctl(env, *command)
+            assert done.returncode == 0, (command, done)
+            assert command[0] != "capture" or profctl(env, "resume", build).returncode == 0
+            assert profctl(env, "wait", "--last").returncode == 0
+            record = json.loads(profctl(env, "--json", "show", "--last").stdout)
+            assert record["options"]["svg"] == ASKED, (command, record["options"])
+            picture = Picture(record["svg_path"])
+            assert (picture.title, picture.width, picture.layout) == ("a & \u20ac", 500, "flame") and picture.legend[0][0], command
+
+
+def test_a_wrong_option_of_the_flame_graph_is_told_with_the_right_ones():
+    keys = "title, width_px, min_share_ppm, order, layout, colors or threads"
+    with home() as (root, env):
+        for wrong, told in (("titel=x", keys), ("title", keys), ("=x", keys), ("", keys), ("layout=round", "icicle or flame"),
+                            ("colors=", "kind, image or name"), ("width_px=199", "from 200 to 20000"), ("width_px=12x", "from 200 to 20000"),
+                            ("min_share_ppm=1000001", "from 0 to 1000000"), ("title=" + "x" * 257, "257 bytes, at most 256"), (b"title=\xff", "not UTF-8")):
+            for command, status in (("record", 125), ("launch", 2), ("capture", 2)):
+                done = profctl(env, command, "--svg", wrong, "true")
+                assert done.returncode == status and told in done.stderr and done.stdout == "", (command, wrong, done)
+        assert not os.listdir(root) or profctl(env, "--no-start", "ps").returncode == 3, "nothing was started"
 
 
 def test_last_is_the_newest_and_a_beginning_must_be_one_captures():
