@@ -162,7 +162,10 @@ async function checkNarrow(browser, url) {
 		await pause(200);
 		equal(await page.run(`document.querySelector(".pf-graph").clientWidth`), 900, "and a window that grows");
 		await near(page, "worker", 0.5, 0.5, "with its frames");
+		await page.key("/");
+		await page.type("compute");
 		equal(await page.run(lowestContrast), true, "labels have a contrast of 4.5 and more" + (dark ? " in the dark" : ""));
+		equal(await page.run(dimTexts), [], "and so have the texts around them");
 		quiet(page, "narrow");
 		await page.close();
 	}
@@ -181,6 +184,19 @@ const lowestContrast = `(function () {
 	});
 })()`;
 
+/* The same for the texts around the graph: those that are below 4.5. What is disabled may be dim. */
+const dimTexts = `(function () {
+	const light = (text) => {
+		const [r, g, b] = text.match(/[\\d.]+/g).map((c) => c / 255).map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+		return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+	};
+	const ground = (at) => (getComputedStyle(at).backgroundColor === "rgba(0, 0, 0, 0)" ? ground(at.parentElement) : getComputedStyle(at).backgroundColor);
+	return [...document.querySelectorAll(".pf-head *, .pf-details *, .pf-empty")].filter((e) => e.children.length === 0 && e.textContent && !e.disabled).filter((e) => {
+		const pair = [light(getComputedStyle(e).color), light(ground(e))].sort((a, b) => a - b);
+		return (pair[1] + 0.05) / (pair[0] + 0.05) < 4.5;
+	}).map((e) => e.textContent);
+})()`;
+
 async function checkHostile(browser, url) {
 	const page = await Page.open(browser);
 	await page.go(url);
@@ -193,6 +209,16 @@ async function checkHostile(browser, url) {
 	equal(await page.run(lowestContrast), true, "labels have a contrast of 4.5 and more");
 	await page.shot(shot("torture.png"));
 	quiet(page, "torture");
+	await page.close();
+}
+
+async function checkHostileFiles(browser, url) {
+	const page = await Page.open(browser);
+	await page.go(url);
+	check((await page.text(".pf-note")).startsWith("<script>alert(1)</script>]]>"), "a hostile note is text");
+	equal(await page.run(`document.querySelectorAll("script").length`), 2, "no script came from a file's name");
+	equal(await page.run(`document.querySelectorAll(".pf-kind").length`), 7, "hostile files have colours and a legend");
+	quiet(page, "torture_images");
 	await page.close();
 }
 
@@ -226,7 +252,7 @@ async function checkDeep(browser, url) {
 async function checkLarge(browser, url) {
 	const page = await Page.open(browser);
 	const load = await page.go(url);
-	check(/^[\d,]+ frames below [\d,]+ samples \(0\.\d\d%\) are summed up/.test(await page.text(".pf-cut")), "what was left out is told");
+	check(/^[\d,]+ frames below [\d,]+ samples \((0\.\d\d|less than 0.01)%\) are summed up/.test(await page.text(".pf-cut")), "what was left out is told");
 	const before = Date.now();
 	await page.mouse("main", true);
 	await page.key("Escape");
@@ -428,7 +454,7 @@ const collisions = `(function () {
 })()`;
 
 async function checkFit(browser, url) {
-	for (const name of ["plain", "random", "flame", "merged", "names", "torture", "large", "empty", "deep500"]) {
+	for (const name of ["plain", "random", "flame", "merged", "names", "torture", "torture_images", "large", "empty", "deep500"]) {
 		for (const width of [360, 1200]) {
 			const page = await Page.open(browser, { width, height: 700 });
 			await page.go(url(name));
@@ -499,7 +525,7 @@ async function shootAll(browser, files) {
 	}
 }
 
-const SHOWN = ["plain", "random", "flame", "merged", "names", "deep500", "torture", "empty"];
+const SHOWN = ["plain", "random", "flame", "merged", "names", "deep500", "torture", "torture_images", "empty"];
 
 async function main([program, ...args]) {
 	if (args[0] === "--shots") {
@@ -515,6 +541,7 @@ async function main([program, ...args]) {
 		await checkPlain(browser, url("plain"));
 		await checkNarrow(browser, url("plain"));
 		await checkHostile(browser, url("torture"));
+		await checkHostileFiles(browser, url("torture_images"));
 		await checkEmpty(browser, url("empty"));
 		await checkDeep(browser, url("deep"));
 		await checkLarge(browser, url("large"));

@@ -83,6 +83,21 @@ void picture_large(struct picture *picture, unsigned leaves)
 	picture_write(picture, "large", NULL);
 }
 
+void picture_torture_images(struct picture *picture)
+{
+	char name[5000];
+	size_t len;
+	picture->options.colors = SVG_COLORS_IMAGE;
+	picture->options.note = "<script>alert(1)</script>]]>\xff\x1b";
+	for (size_t i = 0; (len = torture_name(i, name)) > 0; i++) {
+		struct tree_frame frames[] = {picture_frame(picture, "main", 4, TREE_THREAD),
+			picture_frame(picture, name, len, TREE_LIBRARY)};
+		frames[1].image = frames[1].name;
+		assert_true(tree_add(picture->tree, frames, 2, 1 + i));
+	}
+	picture_write(picture, "hostile files", NULL);
+}
+
 static void plain(struct picture *picture)
 {
 	picture_add_plain(picture);
@@ -182,9 +197,10 @@ int picture_write_samples(const char *folder)
 	static const struct {
 		const char *name;
 		void (*make)(struct picture *);
-	} samples[] = {{"plain", plain}, {"torture", picture_torture}, {"empty", empty},
-		{"deep", picture_deep}, {"large", large}, {"random", random_stacks}, {"flame", flame},
-		{"merged", merged}, {"names", names}, {"deep500", deep500}};
+	} samples[] = {{"plain", plain}, {"torture", picture_torture},
+		{"torture_images", picture_torture_images}, {"empty", empty}, {"deep", picture_deep},
+		{"large", large}, {"random", random_stacks}, {"flame", flame}, {"merged", merged},
+		{"names", names}, {"deep500", deep500}};
 	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
 		char path[4096];
 		void *picture;

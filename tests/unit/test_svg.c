@@ -132,6 +132,17 @@ static void is_well_formed_whatever_bytes_a_name_holds(void **state)
 	assert_non_null(strstr(picture->facts, "\"a\\nz\\u0020(1\\u0020samples"));
 }
 
+static void is_well_formed_whatever_bytes_a_file_s_name_holds(void **state)
+{
+	struct picture *picture = *state;
+	picture_torture_images(picture);
+	picture_read(picture);
+	assert_int_equal(picture_count_facts(picture, "data"), 2 + 256 + 1 + PICTURE_TORTURES);
+	picture_assert_fact(picture, "note \"<script>alert(1)</script>]]>\\ufffd\\u001b\"");
+	assert_int_equal(picture_count_facts(picture, "legend"), 7);
+	assert_false(picture_holds(picture, "<script>alert"));
+}
+
 static void holds_no_markup_that_came_from_a_name(void **state)
 {
 	struct picture *picture = *state;
@@ -231,6 +242,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(says_what_its_colours_mean),
 		cmocka_unit_test(asks_for_nothing_from_outside),
 		CASE(is_well_formed_whatever_bytes_a_name_holds),
+		CASE(is_well_formed_whatever_bytes_a_file_s_name_holds),
 		CASE(holds_no_markup_that_came_from_a_name),
 		CASE(shortens_a_long_name_in_the_picture_and_keeps_it_in_the_data),
 		CASE(says_no_samples_when_there_are_none),

@@ -119,8 +119,9 @@ function cutNote() {
 	if (data.cut <= 1 || data.all <= data.frames) {
 		return "";
 	}
+	const tiny = data.cut * 10000 < tree.total[0];
 	return group(data.all - data.frames) + " frames below " + group(data.cut) + " " + data.unit + " (" +
-		percent(data.cut, tree.total[0]) + ") are summed up as \u201c(smaller frames)\u201d.";
+		(tiny ? "less than 0.01%" : percent(data.cut, tree.total[0])) + ") are summed up as \u201c(smaller frames)\u201d.";
 }
 
 function group(number) {
