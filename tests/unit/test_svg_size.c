@@ -72,6 +72,25 @@ static void sums_up_small_frames_when_the_file_would_be_too_large(void **state)
 	assert_non_null(strstr(picture->facts, "\"(smaller\\u0020frames)\""));
 }
 
+static void sums_up_what_is_below_the_share_that_was_asked_for(void **state)
+{
+	struct picture *picture = *state;
+	picture->shape.least_ppm = 150000;
+	picture_add(picture, "main;a;x", 60);
+	picture_add(picture, "main;a;y", 5);
+	picture_add(picture, "main;a;z;deep", 6);
+	picture_add(picture, "main;b", 29);
+	picture_write(picture, "share", NULL);
+	picture_read(picture);
+	picture_assert_fact(picture, "head 15 8 6");
+	picture_assert_fact(picture, "data 3 60 60 program \"\" \"x\"");
+	picture_assert_fact(picture, "data 3 11 11 - \"\" \"(smaller\\u0020frames)\"");
+	assert_int_equal(picture_count_facts(picture, "data"), 6);
+	assert_int_equal(picture_count_facts(picture, "rect"), 6);
+	assert_non_null(strstr(picture->facts,
+		"text \"3\\u0020frames\\u0020below\\u002015\\u0020samples\\u0020summed\\u0020up."));
+}
+
 static void stays_below_its_limit_when_names_alone_exceed_it(void **state)
 {
 	struct picture *picture = *state;
@@ -96,6 +115,7 @@ int main(void)
 		CASE(draws_the_widest_frames_and_says_how_many_are_missing),
 		CASE(draws_a_recursion_of_5000),
 		CASE(sums_up_small_frames_when_the_file_would_be_too_large),
+		CASE(sums_up_what_is_below_the_share_that_was_asked_for),
 		CASE(stays_below_its_limit_when_names_alone_exceed_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -181,10 +181,27 @@ static uint32_t write_lines(
 	return y;
 }
 
+/* Without those that stand for what was summed up. */
+static size_t count_frames(const struct svg_static *picture)
+{
+	size_t frames = 1; /* the root, which is neutral too */
+	for (size_t i = 1; i < picture->count; i++) {
+		frames += picture->nodes[i].kind != TREE_NEUTRAL;
+	}
+	return frames;
+}
+
 static void make_hint(const struct svg_static *picture, char hint[HINT_BYTES])
 {
 	struct buffer text = {0};
 	struct markup line = {.out = &text};
+	size_t left = tree_whole_count(picture->tree) - count_frames(picture);
+	if (left > 0) {
+		markup_grouped(&line, left);
+		markup_printf(&line, " frames below ");
+		markup_grouped(&line, tree_least(picture->tree));
+		markup_printf(&line, " %.40s summed up. ", picture->options->unit);
+	}
 	if (picture->drawn < picture->count) {
 		markup_grouped(&line, picture->count - picture->drawn);
 		markup_printf(&line, " narrow frames not drawn. ");

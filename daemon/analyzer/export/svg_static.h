@@ -13,7 +13,7 @@
  */
 #define SVG_STATIC_FRAMES     2000
 #define SVG_STATIC_WIDTH      1200 /* when none was asked for */
-#define SVG_STATIC_HINT_BYTES 128
+#define SVG_STATIC_HINT_BYTES 256
 
 struct svg_static {
 	const struct tree *tree;

@@ -119,8 +119,9 @@ function cutNote() {
 	if (data.cut <= 1 || data.all <= data.frames) {
 		return "";
 	}
+	const sums = tree.symbol.reduce((count, symbol) => count + (data.kinds[tree.kinds[symbol]] === "" ? 1 : 0), -1); // less the root
 	const tiny = data.cut * 10000 < tree.total[0];
-	return group(data.all - data.frames) + " frames below " + group(data.cut) + " " + data.unit + " (" +
+	return group(data.all - data.frames + sums) + " frames below " + group(data.cut) + " " + data.unit + " (" +
 		(tiny ? "less than 0.01%" : percent(data.cut, tree.total[0])) + ") are summed up as \u201c(smaller frames)\u201d.";
 }
 
