@@ -416,6 +416,9 @@ async function checkCopy(browser, url) {
 	await page.mouse("compute");
 	await page.key("c");
 	equal([await page.run("window.copied"), await page.text(".pf-found")], ["compute", "name copied"], "C copies the name under the mouse");
+	await page.key("ArrowDown");
+	await page.key("c");
+	equal(await page.run("window.copied"), "main", "or of the frame that was walked to since");
 	for (const clipboard of ["undefined", "{ writeText: () => Promise.reject(new Error()) }"]) {
 		await page.run(`Object.defineProperty(navigator, "clipboard", { configurable: true, value: ${clipboard} })`);
 		await page.mouse("multiply");

@@ -18,6 +18,7 @@ function scrollTo(frame) {
 function zoomTo(frame) {
 	state.zoom = frame;
 	state.current = frame;
+	state.hover = -1; // what is under the mouse now is another frame
 	layout();
 	if (state.up) {
 		ui.view.scrollTop = ui.view.scrollHeight;
@@ -34,6 +35,7 @@ function select(frame) {
 		zoomTo(commonAncestor(frame, state.zoom));
 	}
 	state.current = frame;
+	state.hover = -1;
 	scrollTo(frame);
 	draw();
 	tell(frame);
