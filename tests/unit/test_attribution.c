@@ -201,6 +201,22 @@ static void a_forked_child_runs_its_parent_s_program(void **state)
 	assert_int_equal(kind_of(fixture, "child", "[first+0x10]"), TREE_PROGRAM);
 }
 
+static void an_exec_that_names_no_executable_has_its_first_file(void **state)
+{
+	struct fixture *fixture = *state;
+	static const uint64_t second = IMAGE_SECOND;
+
+	add_process(fixture, 10, TEXT_NAME, TEXT_FIRST, false);
+	map(fixture, 10, IMAGE_FIRST);
+	add_process(fixture, 10, TEXT_NAME, 0, true);
+	map(fixture, 10, IMAGE_SECOND);
+	map(fixture, 10, IMAGE_LIBRARY);
+	sample(fixture, 10, 1, &second, 1);
+	attribute(fixture);
+	assert_int_equal(kind_of(fixture, "name", "[second+0x10]"), TREE_PROGRAM);
+	assert_int_equal(fixture->model->processes.items[0].executable, 0);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -209,6 +225,7 @@ int main(void)
 		CASE(tells_the_program_from_libraries_and_code_without_a_file),
 		CASE(believes_the_journal_about_the_executable),
 		CASE(knows_both_programs_of_an_exec_and_the_other_process_s_as_a_library),
+		CASE(an_exec_that_names_no_executable_has_its_first_file),
 		CASE(a_forked_child_runs_its_parent_s_program),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,8 +107,9 @@ bool loading_process(struct loader *loader, const struct journal_record *record)
 
 	item->parent_pid = process->parent_pid;
 	item->name = process->name != 0 ? loading_text(loader, process->name) : item->name;
-	item->executable =
-		process->executable != 0 ? loading_text(loader, process->executable) : item->executable;
+	if (process->executable != 0 || process->is_exec) {
+		item->executable = loading_text(loader, process->executable);
+	}
 	return begin_space(loader, process, index);
 }
 
