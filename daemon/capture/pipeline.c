@@ -443,18 +443,40 @@ static void take_drained(void *context, uint64_t now_ns)
 	}
 }
 
-static void take_cpu_time(void *context, uint64_t time_ns, pid_t pid, uint64_t total_ns)
+static void take_throttled(void *context, uint64_t time_ns, uint64_t withheld_ns)
 {
 	struct pipeline *pipeline = context;
-	if (pid != pipeline->pid) {
+	append(pipeline, &(struct journal_record){
+						 .type = JOURNAL_LOSS,
+						 .loss =
+							 {
+								 .time_ns = time_ns,
+								 .cause = JOURNAL_LOSS_THROTTLED,
+								 .withheld_ns = withheld_ns,
+							 },
+					 });
+}
+
+static void take_cpu_time(void *context, const struct sampler_cpu_time *time)
+{
+	struct pipeline *pipeline = context;
+	if (time->pid != pipeline->pid ||
+		(time->tid != 0 && !map_get(&pipeline->threads, (uint64_t)time->tid))) {
 		return;
 	}
-	pipeline->cpu_time_ns += total_ns;
-	append(
-		pipeline, &(struct journal_record){
-					  .type = JOURNAL_CPU_TIME,
-					  .cpu_time = {.time_ns = time_ns, .pid = (uint64_t)pid, .total_ns = total_ns},
-				  });
+	pipeline->cpu_time_ns = time->tid == 0 ? time->total_ns : pipeline->cpu_time_ns;
+	append(pipeline, &(struct journal_record){
+						 .type = JOURNAL_CPU_TIME,
+						 .cpu_time =
+							 {
+								 .time_ns = time->time_ns,
+								 .pid = (uint64_t)time->pid,
+								 .tid = (uint64_t)time->tid,
+								 .total_ns = time->total_ns,
+								 .user_ns = time->user_ns,
+								 .system_ns = time->system_ns,
+							 },
+					 });
 }
 
 struct sampler_sink pipeline_sink(struct pipeline *pipeline)
@@ -470,6 +492,7 @@ struct sampler_sink pipeline_sink(struct pipeline *pipeline)
 		.sample = take_sample,
 		.loss = take_loss,
 		.drained = take_drained,
+		.throttled = take_throttled,
 		.cpu_time = take_cpu_time,
 	};
 }

@@ -130,7 +130,7 @@ enum journal_clock {
 enum journal_loss {
 	JOURNAL_LOSS_RING = 0, /* the kernel's ring buffer was full */
 	JOURNAL_LOSS_THROTTLED =
-		1, /* the kernel slowed sampling down; count is the number of throttle events */
+		1, /* the kernel stopped sampling for the rest of a tick; count is the number of such events, withheld_ns their length */
 	JOURNAL_LOSS_MALFORMED = 2, /* a record contradicted itself */
 	JOURNAL_LOSS_MEMORY = 3,    /* the profiler had no memory left for it */
 	JOURNAL_LOSS_DISK = 4,      /* the journal could not be written */
@@ -260,7 +260,8 @@ struct journal_loss_record {
 	uint64_t time_ns; /* time */
 	uint64_t cause;   /* enum journal_loss */
 	uint64_t count;
-	uint64_t cpu; /* number + 1; 0: not one CPU */
+	uint64_t cpu;         /* number + 1; 0: not one CPU */
+	uint64_t withheld_ns; /* throttled: for how long in all; told at the end, with count 0 */
 };
 
 struct journal_cpu_time {

@@ -24,7 +24,7 @@ const uint8_t journal_layout[JOURNAL_TYPES][JOURNAL_FIELDS_MAX + 1] = {
 	[JOURNAL_FRAME] = {ID, NUMBER, REF, REF, NUMBER, REF},
 	[JOURNAL_STACK] = {ID, NUMBER, NUMBER, NUMBER},
 	[JOURNAL_SAMPLE] = {TIME, NUMBER, REF, NUMBER, REF, NUMBER},
-	[JOURNAL_LOSS] = {TIME, NUMBER, NUMBER, NUMBER},
+	[JOURNAL_LOSS] = {TIME, NUMBER, NUMBER, NUMBER, NUMBER},
 	[JOURNAL_CPU_TIME] = {TIME, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER},
 	[JOURNAL_MARK] = {TIME, NUMBER, NUMBER, REF, NUMBER},
 	[JOURNAL_NOTE] = {REF, REF},
@@ -50,7 +50,7 @@ SIZED(journal_mapping, 7, 0);
 SIZED(journal_unmapping, 4, 0);
 SIZED(journal_frame, 6, 0);
 SIZED(journal_sample, 6, 0);
-SIZED(journal_loss_record, 4, 0);
+SIZED(journal_loss_record, 5, 0);
 SIZED(journal_cpu_time, 6, 0);
 SIZED(journal_mark, 5, 0);
 SIZED(journal_note, 2, 0);

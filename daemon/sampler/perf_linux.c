@@ -16,12 +16,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "sampler/perf_accounts.h"
 #include "sampler/perf_buffers.h"
 #include "sampler/perf_events.h"
 #include "sampler/perf_hints.h"
 #include "sampler/perf_record.h"
 #include "sampler/perf_ring.h"
 #include "sampler/perf_system.h"
+#include "target/cpu_time.h"
 #include "target/target.h"
 
 #define SETTLE_NS      1000000 /* records of the last millisecond wait for those of other processors */
@@ -40,6 +42,7 @@ struct sampler {
 	struct perf_events events;
 	struct perf_buffers buffers;
 	struct perf_records records;
+	struct perf_accounts accounts;
 	struct perf_merge merge;
 	struct perf_hints hints;
 	int hint_ms; /* a hint came: so long nobody listens to them; 0: none did */
@@ -111,8 +114,11 @@ static void tell_what_is(struct sampler *sampler)
 	sampler->config.sink.process(sampler->config.sink.context, &process);
 	if (target_threads(pid, &tids, &count, NULL)) {
 		for (size_t i = 0; i < count; i++) {
+			struct target_cpu_time before = {0};
+			target_thread_cpu_time(pid, tids[i], &before);
 			if (target_thread_name(pid, tids[i], name, NULL)) {
-				perf_records_add_thread(&sampler->records, sampler->begin_ns, pid, tids[i], name);
+				perf_records_add_thread(
+					&sampler->records, sampler->begin_ns, pid, tids[i], name, &before);
 			}
 		}
 		free(tids);
@@ -136,28 +142,39 @@ static void follow_hints(struct sampler *sampler, bool is_over)
 	}
 }
 
-/* How long to wait, and for how many of the descriptors: those of the hints are the last. */
-static nfds_t plan_wait(const struct sampler *sampler, bool has_ended, int *ms)
+/* Until the rings are to be read, or the accounts to be looked at, or the hints to be listened to again. */
+static int wait_ms(const struct sampler *sampler, bool has_ended)
 {
-	bool is_hinted = sampler->hint_ms > 0;
-	*ms = is_hinted && sampler->hint_ms < sampler->drain_ms ? sampler->hint_ms : sampler->drain_ms;
-	*ms = has_ended ? ENDED_MS : *ms;
-	return POLL_RINGS + sampler->buffers.count +
-		   (is_hinted || has_ended ? 0 : sampler->hints.count);
+	int most = sampler->hint_ms > 0 && sampler->hint_ms < sampler->drain_ms ? sampler->hint_ms
+																			: sampler->drain_ms;
+	uint64_t look_ns = perf_accounts_wait_ns(&sampler->accounts, clock_monotonic_ns());
+	uint64_t look_ms = (look_ns + 999999) / 1000000;
+	if (has_ended) {
+		return ENDED_MS;
+	}
+	/* 0: not before the first records. */
+	return look_ms > 0 && look_ms < (uint64_t)most ? (int)look_ms : most;
+}
+
+/* Of how many descriptors: those of the hints are the last. */
+static nfds_t polled(const struct sampler *sampler, bool has_ended)
+{
+	bool listens = sampler->hint_ms == 0 && !has_ended;
+	return POLL_RINGS + sampler->buffers.count + (listens ? sampler->hints.count : 0);
 }
 
 /* False when it is time to stop. */
 static bool wait_for_records(struct sampler *sampler, bool *has_ended)
 {
 	struct pollfd *polls = sampler->polls;
-	int ms;
-	nfds_t count = plan_wait(sampler, *has_ended, &ms);
-	int ready = poll(polls, count, ms);
+	nfds_t count = polled(sampler, *has_ended);
+	int ready = poll(polls, count, wait_ms(sampler, *has_ended));
 	follow_hints(sampler, ready == 0);
 	if (ready <= 0) {
 		return true;
 	}
 	if (polls[POLL_ENDED].revents) {
+		perf_accounts_look_back(&sampler->accounts); /* first: soon it is reaped */
 		*has_ended = true;
 		polls[POLL_ENDED].fd = -1;
 	}
@@ -178,7 +195,6 @@ static void drain(struct sampler *sampler, uint64_t now_ns, uint64_t until_ns)
 static void *run(void *context)
 {
 	struct sampler *sampler = context;
-	struct sampler_sink *sink = &sampler->config.sink;
 	bool has_ended = false;
 	if (!sampler->config.is_gated) {
 		tell_what_is(sampler);
@@ -186,13 +202,16 @@ static void *run(void *context)
 	while (wait_for_records(sampler, &has_ended)) {
 		uint64_t now_ns = clock_monotonic_ns();
 		drain(sampler, now_ns, now_ns - SETTLE_NS);
+		if (!has_ended) {
+			perf_accounts_look(&sampler->accounts, &sampler->records, now_ns);
+		}
 	}
 	perf_events_disable(&sampler->events);
 	uint64_t end_ns = clock_monotonic_ns();
 	drain(sampler, end_ns, UINT64_MAX);
 	if (!perf_events_include_children(&sampler->events)) {
-		sink->cpu_time(
-			sink->context, end_ns, sampler->config.pid, perf_events_cpu_time(&sampler->events));
+		perf_accounts_end(
+			&sampler->accounts, &sampler->records, end_ns, perf_events_cpu_time(&sampler->events));
 	}
 	return NULL;
 }
@@ -268,6 +287,7 @@ static void cover_all(struct sampler *sampler)
 static bool open_events(struct sampler *sampler, struct error *err)
 {
 	sampler->begin_ns = clock_monotonic_ns();
+	perf_accounts_begin(&sampler->accounts, sampler->config.pid, sampler->config.is_gated);
 	sampler->records.parent_pid = target_parent(sampler->config.pid);
 	if (sampler->config.is_gated) {
 		perf_events_add(&sampler->events, &sampler->buffers, sampler->config.pid);
@@ -296,6 +316,7 @@ static bool prepare(struct sampler *sampler, struct error *err)
 	sampler->records.counters = &sampler->counters;
 	sampler->records.max_depth = sampler->events.attr.sample_max_stack;
 	sampler->records.pid = sampler->config.pid;
+	sampler->records.tick_ns = perf_system_tick_ns();
 	sampler->merge = (struct perf_merge){
 		.rings = sampler->buffers.rings,
 		.count = rings,
@@ -412,6 +433,7 @@ static void describe(const struct sampler *sampler, struct sampler_effective *ef
 		.kernel_sampled = is_kernel_sampled,
 		.kernel_frames = is_kernel_sampled && sampler->config.kernel_frames,
 		.ring_bytes = sampler->buffers.bytes,
+		.cpus = sampler->buffers.count,
 		.events = sampler->events.fds.len + sampler->buffers.count + sampler->hints.count,
 		.event_failures = sampler->events.failures + sampler->buffers.failures,
 	};

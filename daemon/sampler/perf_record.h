@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "sampler/sampler.h"
+#include "target/cpu_time.h"
 
 /*
  * What the records say (perf_event_open(2), "MMAP layout"), told to a sink. The samples hold TID, TIME and CALLCHAIN, and every
@@ -17,8 +18,16 @@
  * whether it was the last. Reads bytes only; checks every size. One thread.
  */
 struct perf_task {
-	pid_t pid;
+	pid_t pid, tid; /* pid 0: none */
 	char name[16];
+	struct target_cpu_time
+		before; /* what it had consumed before it was sampled; see perf_accounts.h */
+};
+
+/* A processor on which the kernel withholds an event's samples. */
+struct perf_throttle {
+	int cpu;
+	uint64_t stream, since_ns; /* stream 0: over */
 };
 
 struct perf_records {
@@ -27,10 +36,14 @@ struct perf_records {
 	uint32_t max_depth;
 	pid_t pid, parent_pid; /* of the process that is sampled */
 	uint64_t last_ns;      /* the sink's time never falls */
+	uint64_t tick_ns;      /* the kernel's; it lets a throttled event go on at the next one */
 	struct map tasks;      /* tid → index into names */
 	struct map living;     /* pid → number of its threads */
 	VEC(struct perf_task) names;
-	VEC(size_t) unused; /* indices of names; always has room for all of them */
+	VEC(size_t) unused;                  /* indices of names; always has room for all of them */
+	VEC(struct perf_throttle) throttles; /* one for a processor */
+	uint64_t
+		withheld_ns; /* for how long events were throttled at most: their threads may not have run all of it */
 };
 
 void perf_records_finish(struct perf_records *records);
@@ -45,7 +58,7 @@ void perf_records_take_early(
 	const struct perf_records *records, const struct perf_event_header *header);
 
 /* A thread that was there before the events: tells the sink. */
-void perf_records_add_thread(
-	struct perf_records *records, uint64_t time_ns, pid_t pid, pid_t tid, const char name[16]);
+void perf_records_add_thread(struct perf_records *records, uint64_t time_ns, pid_t pid, pid_t tid,
+	const char name[16], const struct target_cpu_time *before);
 
 #endif

@@ -15,6 +15,7 @@ void perf_records_finish(struct perf_records *records)
 	map_finish(&records->living);
 	VEC_FINISH(&records->names);
 	VEC_FINISH(&records->unused);
+	VEC_FINISH(&records->throttles);
 }
 
 /* What only a few records need, without their headers and tails. */
@@ -83,6 +84,7 @@ static bool remove_task(struct perf_records *records, pid_t pid, pid_t tid)
 	if (!index) {
 		return false;
 	}
+	records->names.items[*index].pid = 0;
 	records->unused.items[records->unused.len++] = (size_t)*index;
 	map_remove(&records->tasks, (uint64_t)tid);
 	uint64_t *living = map_get(&records->living, (uint64_t)pid);
@@ -113,7 +115,7 @@ static struct perf_task *add_task(struct perf_records *records, pid_t pid, pid_t
 	}
 	count_living(records, pid);
 	task = &records->names.items[index];
-	*task = (struct perf_task){.pid = pid};
+	*task = (struct perf_task){.pid = pid, .tid = tid};
 	return task;
 }
 
@@ -336,8 +338,56 @@ static bool take_lost(struct perf_records *records, const struct perf_event_head
 	return true;
 }
 
-static bool take_throttle(struct perf_records *records, int cpu)
+/* NULL: memory is out. */
+static struct perf_throttle *throttle_of(struct perf_records *records, int cpu)
 {
+	for (size_t i = 0; i < records->throttles.len; i++) {
+		if (records->throttles.items[i].cpu == cpu) {
+			return &records->throttles.items[i];
+		}
+	}
+	const struct perf_throttle none = {.cpu = cpu};
+	return VEC_PUSH(&records->throttles, none)
+			   ? &records->throttles.items[records->throttles.len - 1]
+			   : NULL;
+}
+
+/*
+ * The event goes on at the next tick of its processor or, when its thread has left that, when it comes back: then it ran for less than a tick. What
+ * throttles next on the same processor is another thread's event.
+ */
+static void end_throttle(struct perf_records *records, struct perf_throttle *throttle)
+{
+	uint64_t past_ns = records->last_ns - throttle->since_ns;
+	if (throttle->stream != 0) {
+		records->withheld_ns += past_ns < records->tick_ns ? past_ns : records->tick_ns;
+	}
+	throttle->stream = 0;
+}
+
+/* u64 time, id, stream_id */
+static bool take_throttle(
+	struct perf_records *records, const struct perf_event_header *header, int cpu)
+{
+	struct bytes body = body_of(header);
+	bytes_u64(&body);
+	bytes_u64(&body);
+	uint64_t stream = bytes_u64(&body);
+	if (body.bad) {
+		return false;
+	}
+	struct perf_throttle *throttle = throttle_of(records, cpu);
+	bool begins = header->type == PERF_RECORD_THROTTLE;
+	if (throttle && (begins || throttle->stream == stream)) {
+		end_throttle(records, throttle);
+	}
+	if (!begins) {
+		return true;
+	}
+	if (throttle) {
+		throttle->stream = stream;
+		throttle->since_ns = records->last_ns;
+	}
 	count(&records->counters->throttled, 1);
 	records->sink.loss(records->sink.context, records->last_ns, SAMPLER_LOSS_THROTTLED, 1, cpu);
 	return true;
@@ -359,7 +409,8 @@ static bool take_other(
 	case PERF_RECORD_LOST_SAMPLES:
 		return take_lost(records, header, cpu);
 	case PERF_RECORD_THROTTLE:
-		return take_throttle(records, cpu);
+	case PERF_RECORD_UNTHROTTLE:
+		return take_throttle(records, header, cpu);
 	default:
 		return true;
 	}
@@ -385,12 +436,13 @@ void perf_records_broken(void *context, int cpu)
 	malformed(context, cpu);
 }
 
-void perf_records_add_thread(
-	struct perf_records *records, uint64_t time_ns, pid_t pid, pid_t tid, const char name[16])
+void perf_records_add_thread(struct perf_records *records, uint64_t time_ns, pid_t pid, pid_t tid,
+	const char name[16], const struct target_cpu_time *before)
 {
 	struct perf_task *task = add_task(records, pid, tid);
 	if (task) {
 		set_name(task, name);
+		task->before = *before;
 	}
 	records->last_ns = time_ns > records->last_ns ? time_ns : records->last_ns;
 	tell_thread(records, pid, tid, name);

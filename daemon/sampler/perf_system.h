@@ -12,6 +12,9 @@
 /* The number in a file of /proc/sys/kernel; otherwise when it cannot be read. */
 int64_t perf_system_number(const char *name, int64_t otherwise);
 
+/* How long the kernel's tick is. */
+uint64_t perf_system_tick_ns(void);
+
 /* The processors that are online. *cpus is owned (free). */
 bool perf_system_cpus(int **cpus, size_t *count, struct error *err);
 

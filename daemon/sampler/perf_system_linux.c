@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <linux/capability.h>
 #include <sys/resource.h>
@@ -27,6 +28,13 @@ int64_t perf_system_number(const char *name, int64_t otherwise)
 	int fields = fscanf(file, "%" SCNd64, &value);
 	fclose(file);
 	return fields == 1 ? value : otherwise;
+}
+
+uint64_t perf_system_tick_ns(void)
+{
+	struct timespec tick;
+	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+	return (uint64_t)tick.tv_sec * 1000000000u + (uint64_t)tick.tv_nsec;
 }
 
 /* "0-3,8,10-11" */

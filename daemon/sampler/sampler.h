@@ -50,6 +50,17 @@ struct sampler_mapping { /* executable mappings only */
 		path; /* as the kernel says it: a path, "//anon", "[vdso]"; " (deleted)" was cut off. Borrowed */
 };
 
+/*
+ * By the kernel's own accounting, since sampling began. A process's last one comes after the last record and is exact; those before it, and those of threads
+ * (told while several live, and for a thread for the last time up to 250 ms before its end), are as of the look.
+ */
+struct sampler_cpu_time {
+	uint64_t time_ns;
+	pid_t pid, tid; /* tid 0: the whole process */
+	uint64_t total_ns;
+	uint64_t user_ns, system_ns; /* of that; both 0: not known */
+};
+
 enum sampler_loss { SAMPLER_LOSS_RING, SAMPLER_LOSS_THROTTLED, SAMPLER_LOSS_MALFORMED };
 
 /* Called on the sampling thread only. */
@@ -65,8 +76,10 @@ struct sampler_sink {
 	void (*loss)(void *context, uint64_t time_ns, enum sampler_loss cause, uint64_t count, int cpu);
 	/* After each round of draining, at least every 250 ms while anything runs and every second at most: flush what waits. */
 	void (*drained)(void *context, uint64_t now_ns);
-	/* Once, after the last record: the CPU time that the kernel counted for what was sampled, while it was sampled. */
-	void (*cpu_time)(void *context, uint64_t time_ns, pid_t pid, uint64_t total_ns);
+	/* Once, after the last record, if at all: for so long the kernel has withheld samples of threads that ran, because too many came in one tick. */
+	void (*throttled)(void *context, uint64_t time_ns, uint64_t withheld_ns);
+	/* Now and then, and once after the last record. */
+	void (*cpu_time)(void *context, const struct sampler_cpu_time *time);
 	/* As soon as code was mapped, out of order and not for every mapping: its file can be opened while it is there. mapping comes for it in its turn.
 	 * time_ns is 0. NULL is fine. */
 	void (*mapped)(void *context, const struct sampler_mapping *mapping);
@@ -96,6 +109,7 @@ struct sampler_effective {
 	bool kernel_sampled; /* time in the kernel is sampled (its frames may be dropped) */
 	bool kernel_frames;
 	size_t ring_bytes;     /* of all rings together */
+	size_t cpus;           /* processors that have a ring */
 	size_t events;         /* descriptors in use */
 	size_t event_failures; /* events that could not be opened or mapped (told by a warning) */
 	char warning_code

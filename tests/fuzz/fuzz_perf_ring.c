@@ -17,6 +17,7 @@
 #define RING_BYTES    1024
 #define CONTROL_BYTES 4
 #define MAX_DEPTH     4
+#define TICK_NS       4000
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -183,9 +184,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	desk.records = (struct perf_records){
 		.sink = {&desk, on_process, on_process_end, on_thread, on_thread_end, on_mapping, on_sample,
-			on_loss, NULL, NULL},
+			on_loss, NULL, NULL, NULL},
 		.counters = &desk.counters,
 		.max_depth = MAX_DEPTH,
+		.tick_ns = TICK_NS,
 		.pid = 100,
 		.parent_pid = 1,
 	};
@@ -193,7 +195,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	drain(&desk, data[3]);
 	drain(&desk, UINT64_MAX);
 	if (desk.rings[0].head != desk.rings[0].tail || desk.rings[1].head != desk.rings[1].tail ||
-		desk.calls > 4 * RING_BYTES / 8) {
+		desk.calls > 4 * RING_BYTES / 8 ||
+		desk.records.withheld_ns > 2 * RING_BYTES / 8 * TICK_NS) {
 		abort();
 	}
 	perf_records_finish(&desk.records);

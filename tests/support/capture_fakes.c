@@ -128,8 +128,9 @@ static bool sampler_start(const struct sampler_config *config, struct sampler **
 
 static void sampler_stop(struct sampler *sampler)
 {
-	sampler->sink.cpu_time(
-		sampler->sink.context, clock_monotonic_ns(), sampler->pid, sampler->cpu_time_ns);
+	const struct sampler_cpu_time time = {
+		.time_ns = clock_monotonic_ns(), .pid = sampler->pid, .total_ns = sampler->cpu_time_ns};
+	sampler->sink.cpu_time(sampler->sink.context, &time);
 	sampler->runs = false;
 }
 

@@ -146,12 +146,14 @@ static void say_record(struct desk *desk, const struct journal_record *record)
 			N(record->sample.metric), N(record->sample.weight));
 		break;
 	case JOURNAL_LOSS:
-		say(desk, "%llu loss %llu count %llu cpu %llu\n", N(record->loss.time_ns),
-			N(record->loss.cause), N(record->loss.count), N(record->loss.cpu));
+		say(desk, "%llu loss %llu count %llu cpu %llu withheld %llu\n", N(record->loss.time_ns),
+			N(record->loss.cause), N(record->loss.count), N(record->loss.cpu),
+			N(record->loss.withheld_ns));
 		break;
 	case JOURNAL_CPU_TIME:
-		say(desk, "%llu cpu time %llu\n", N(record->cpu_time.time_ns),
-			N(record->cpu_time.total_ns));
+		say(desk, "%llu cpu time of %llu: %llu user %llu system %llu\n",
+			N(record->cpu_time.time_ns), N(record->cpu_time.tid), N(record->cpu_time.total_ns),
+			N(record->cpu_time.user_ns), N(record->cpu_time.system_ns));
 		break;
 	case JOURNAL_END:
 		say(desk, "%llu end s%llu samples %llu lost %llu\n", N(record->end.time_ns),

@@ -34,11 +34,14 @@ struct seen_thread {
 	uint64_t samples;
 	char name[16];
 	bool before_samples;
+	size_t looks;
+	struct sampler_cpu_time cpu_time; /* the latest */
 };
 
 struct seen {
 	uint64_t samples, with_kernel, with_user, foreign, lost, malformed;
 	uint64_t last_ns, cpu_ns;
+	struct sampler_cpu_time cpu_time; /* of the process, the latest */
 	size_t rounds, cpu_times, execs, ends;
 	pid_t pid, forked;
 	bool has_fallen;

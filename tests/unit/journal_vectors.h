@@ -80,8 +80,11 @@ static const struct journal_vector journal_vectors[] = {
 	/* A millisecond later is 2000000 = (122 * 128 + 9) * 128. */
 	{1000, {.type = JOURNAL_SAMPLE, .sample = {1001000, 4243, 9, JOURNAL_STATE_RUNNING, 1, 0}},
 		"0e 09 80897a 9321 09 00 01 00"},
-	{1000, {.type = JOURNAL_LOSS, .loss = {1000, JOURNAL_LOSS_RING, 200, 2}},
-		"0f 05 00 00 c801 02"},
+	{1000, {.type = JOURNAL_LOSS, .loss = {1000, JOURNAL_LOSS_RING, 200, 2, 0}},
+		"0f 06 00 00 c801 02 00"},
+	/* 4000000 = (244 * 128 + 18) * 128, and 244 = 128 + 116. */
+	{1000, {.type = JOURNAL_LOSS, .loss = {1000, JOURNAL_LOSS_THROTTLED, 0, 0, 4000000}},
+		"0f 08 00 01 00 00 8092f401"},
 	/* 1000 = 7 * 128 + 104, 900 = 7 * 128 + 4. */
 	{0, {.type = JOURNAL_CPU_TIME, .cpu_time = {10, 1, 0, 1000, 900, 100}},
 		"10 08 14 01 00 e807 8407 64"},

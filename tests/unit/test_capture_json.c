@@ -156,9 +156,9 @@ static void copies_the_facts_and_accounts_for_every_sample(void **state)
 		"warnings", "code", "first");
 	sample(fixture, leaf, 1, 30, 70);
 	recorded_add(&fixture->journal,
-		&(struct journal_record){.type = JOURNAL_LOSS, .loss = {1, JOURNAL_LOSS_RING, 7, 0}});
+		&(struct journal_record){.type = JOURNAL_LOSS, .loss = {1, JOURNAL_LOSS_RING, 7, 0, 0}});
 	recorded_add(&fixture->journal,
-		&(struct journal_record){.type = JOURNAL_LOSS, .loss = {1, JOURNAL_LOSS_THROTTLED, 2, 0}});
+		&(struct journal_record){.type = JOURNAL_LOSS, .loss = {1, JOURNAL_LOSS_THROTTLED, 2, 0, 0}});
 	recorded_add(&fixture->journal, &(struct journal_record){.type = JOURNAL_CPU_TIME,
 										.cpu_time = {1, 10, 0, 200200200, 0, 0}});
 	json_t *json = written(fixture);
@@ -366,7 +366,7 @@ static void record_a_high_rate(struct fixture *fixture, bool kernel_sampled, uin
 		&(struct journal_record){.type = JOURNAL_CPU_TIME, .cpu_time = {1, 10, 0, 1000000, 0, 0}});
 	if (lost > 0) {
 		recorded_add(&fixture->journal, &(struct journal_record){.type = JOURNAL_LOSS,
-											.loss = {1, JOURNAL_LOSS_RING, lost, 0}});
+											.loss = {1, JOURNAL_LOSS_RING, lost, 0, 0}});
 	}
 	attribute(fixture);
 }

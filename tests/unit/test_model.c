@@ -208,9 +208,9 @@ static void names_a_thread_by_its_last_name_and_knows_a_reused_id(void **state)
 static void adds_losses_by_cause_and_keeps_throttling_apart(void **state)
 {
 	struct fixture *fixture = *state;
-	static const struct journal_loss_record losses[] = {{1, JOURNAL_LOSS_RING, 5, 1},
-		{2, JOURNAL_LOSS_RING, 7, 0}, {3, JOURNAL_LOSS_THROTTLED, 100, 0},
-		{4, JOURNAL_LOSS_DISK, 1, 0}, {5, 99, 1, 0}};
+	static const struct journal_loss_record losses[] = {{1, JOURNAL_LOSS_RING, 5, 1, 0},
+		{2, JOURNAL_LOSS_RING, 7, 0, 0}, {3, JOURNAL_LOSS_THROTTLED, 100, 0, 0},
+		{4, JOURNAL_LOSS_DISK, 1, 0, 0}, {5, 99, 1, 0, 0}};
 
 	for (size_t i = 0; i < 5; i++) {
 		recorded_add(

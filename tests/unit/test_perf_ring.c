@@ -105,7 +105,7 @@ static int setup(void **state)
 	}
 	desk->records = (struct perf_records){
 		.sink = {desk, on_process, on_process_end, on_thread, on_thread_end, on_mapping, on_sample,
-			on_loss, NULL, NULL},
+			on_loss, NULL, NULL, NULL},
 		.counters = &desk->counters,
 		.max_depth = 4,
 		.pid = 100,
@@ -400,13 +400,45 @@ static void knows_that_an_exec_ends_the_other_threads(void **state)
 static void counts_what_was_lost_and_throttled(void **state)
 {
 	struct desk *desk = *state;
+	desk->records.tick_ns = 4000;
 	put_record(desk, PERF_RECORD_LOST, 0, 1, (uint64_t[]){9, 17}, 16);
 	put_record(desk, PERF_RECORD_LOST_SAMPLES, 0, 2, (uint64_t[]){4}, 8);
 	put_record(desk, PERF_RECORD_THROTTLE, 0, 3, (uint64_t[]){3, 9, 9}, 24);
 	put_record(desk, PERF_RECORD_UNTHROTTLE, 0, 4, (uint64_t[]){4, 9, 9}, 24);
 	expect(desk, UINT64_MAX, "loss ring 17 cpu 4\nloss ring 4 cpu 4\nloss throttled 1 cpu 4\n");
+	assert_int_equal(desk->records.withheld_ns, 1);
 	assert_int_equal(desk->counters.lost, 21);
 	assert_int_equal(desk->counters.throttled, 1);
+}
+
+static void put_throttle(struct desk *desk, int ring, bool begins, uint64_t time, uint64_t stream)
+{
+	uint64_t words[] = {time, 9, stream, pair(100, 100), time};
+	put_header(desk, ring, begins ? PERF_RECORD_THROTTLE : PERF_RECORD_UNTHROTTLE, 0, 48);
+	for (size_t i = 0; i < 5; i++) {
+		put(desk, ring, words[i]);
+	}
+}
+
+/* A thread that leaves the processor while its event is throttled has it back much later: it did not run for so long. */
+static void says_for_how_long_samples_were_withheld(void **state)
+{
+	struct desk *desk = *state;
+	desk->records.tick_ns = 4000;
+	put_throttle(desk, 0, true, 1000, 7);
+	put_throttle(desk, 1, true, 2000, 8);
+	put_throttle(desk, 1, false, 2100, 7); /* of the other processor */
+	put_throttle(desk, 1, false, 2500, 8);
+	put_throttle(desk, 0, false, 3500, 7);
+	put_throttle(desk, 0, false, 3600, 7); /* is over */
+	expect(desk, UINT64_MAX, "loss throttled 1 cpu 4\nloss throttled 1 cpu 5\n");
+	assert_int_equal(desk->records.withheld_ns, 500 + 2500);
+	put_throttle(desk, 0, true, 5000, 7);
+	put_throttle(desk, 0, true, 6000, 10);
+	put_throttle(desk, 0, false, 50000, 7);
+	put_throttle(desk, 0, false, 60000, 10);
+	expect(desk, UINT64_MAX, "loss throttled 1 cpu 4\nloss throttled 1 cpu 4\n");
+	assert_int_equal(desk->records.withheld_ns, 3000 + 1000 + 4000);
 }
 
 int main(void)
@@ -429,6 +461,7 @@ int main(void)
 		CASE(ends_a_process_with_its_last_thread),
 		CASE(knows_that_an_exec_ends_the_other_threads),
 		CASE(counts_what_was_lost_and_throttled),
+		CASE(says_for_how_long_samples_were_withheld),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static void drops_other_processes(void **state)
 	desk->sink.thread(desk->pipeline, &(struct sampler_thread){4, 101, 101, "x"});
 	desk->sink.thread_end(desk->pipeline, 5, 101, 101);
 	desk->sink.process_end(desk->pipeline, 6, 101);
-	desk->sink.cpu_time(desk->pipeline, 7, 101, 5);
+	desk->sink.cpu_time(desk->pipeline, &(struct sampler_cpu_time){7, 101, 0, 5, 4, 1});
 	assert_string_equal(desk_read_back(desk), "");
 	assert_int_equal(pipeline_counters(desk->pipeline)->samples, 0);
 }
@@ -108,14 +108,23 @@ static void writes_losses_times_and_the_end(void **state)
 	desk->sink.loss(desk->pipeline, 3, SAMPLER_LOSS_RING, 7, 0);
 	desk->sink.loss(desk->pipeline, 4, SAMPLER_LOSS_THROTTLED, 1, 3);
 	desk->sink.loss(desk->pipeline, 5, SAMPLER_LOSS_MALFORMED, 1, -1);
+	desk->sink.throttled(desk->pipeline, 5, 4000000);
+	desk->sink.cpu_time(desk->pipeline, &(struct sampler_cpu_time){5, 100, 0, 9, 0, 0});
+	desk->sink.cpu_time(desk->pipeline, &(struct sampler_cpu_time){5, 100, 100, 8, 7, 1});
 	desk->sink.thread_end(desk->pipeline, 6, 100, 100);
 	desk->sink.process_end(desk->pipeline, 6, 100);
-	desk->sink.cpu_time(desk->pipeline, 7, 100, 123456789);
+	/* A thread that is gone, and perhaps another has its number. */
+	desk->sink.cpu_time(desk->pipeline, &(struct sampler_cpu_time){6, 100, 100, 8, 7, 1});
+	desk->sink.cpu_time(
+		desk->pipeline, &(struct sampler_cpu_time){7, 100, 0, 123456789, 23456789, 100000000});
 	pipeline_end(desk->pipeline, "target_exited", 8);
 	assert_non_null(strstr(desk_read_back(desk),
-		"3 loss 0 count 7 cpu 1\n4 loss 1 count 1 cpu 4\n5 loss 2 count 1 cpu 0\n6 thread end "
-		"100\n6 process end 100\n"
-		"7 cpu time 123456789\ns3=target_exited\n8 end s3 samples 1 lost 8\n"));
+		"3 loss 0 count 7 cpu 1 withheld 0\n4 loss 1 count 1 cpu 4 withheld 0\n"
+		"5 loss 2 count 1 cpu 0 withheld 0\n5 loss 1 count 0 cpu 0 withheld 4000000\n"
+		"5 cpu time of 0: 9 user 0 system 0\n5 cpu time of 100: 8 user 7 system 1\n"
+		"6 thread end 100\n6 process end 100\n"
+		"7 cpu time of 0: 123456789 user 23456789 system 100000000\n"
+		"s3=target_exited\n8 end s3 samples 1 lost 8\n"));
 	assert_int_equal(pipeline_cpu_time_ns(desk->pipeline), 123456789);
 	assert_int_equal(pipeline_counters(desk->pipeline)->throttled, 1);
 }

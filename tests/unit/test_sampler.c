@@ -67,6 +67,26 @@ static void sees_every_thread_whenever_it_was_born(void **state)
 	stage_near(seen->samples * effective.period_ns, truth.cpu_ns, 0.05, 5 * effective.period_ns);
 }
 
+/* Up to the last look, some of which may be 250 ms before a thread's end; and of a thread that runs as of its latest tick. */
+static void tells_what_each_thread_has_consumed(void **state)
+{
+	struct seen *seen = *state;
+	struct truth truth;
+	struct sampler_effective effective;
+	uint64_t told = 0;
+	stage_sample("threads", seen, &truth, &effective);
+	for (int i = 0; i < STAGE_THREADS; i++) {
+		const struct sampler_cpu_time *time = &seen_find(seen, truth.tids[i])->cpu_time;
+		assert_true(time->total_ns <= truth.thread_cpu_ns[i] + 10000000);
+		assert_true(time->user_ns + time->system_ns == time->total_ns || time->user_ns == 0);
+		told += time->total_ns;
+	}
+	/* Four of 200 ms on two processors, and what the first thread burns between their births. */
+	assert_true(told > truth.cpu_ns / 4);
+	assert_int_equal(seen->cpu_time.user_ns + seen->cpu_time.system_ns, seen->cpu_time.total_ns);
+	assert_true(seen->cpu_time.user_ns > seen->cpu_time.total_ns / 2);
+}
+
 static void leaves_out_the_processes_that_it_forks(void **state)
 {
 	struct seen *seen = *state;
@@ -402,6 +422,7 @@ int main(int argc, char **argv)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		CASE(counts_as_many_samples_as_the_kernel_counts_cpu_time),
 		CASE(sees_every_thread_whenever_it_was_born),
+		CASE(tells_what_each_thread_has_consumed),
 		CASE(leaves_out_the_processes_that_it_forks),
 		CASE(goes_on_when_the_program_becomes_another),
 		CASE(tells_where_the_code_of_the_program_is),

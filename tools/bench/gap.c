@@ -87,10 +87,15 @@ static void on_drained(void *context, uint64_t now_ns)
 	(void)now_ns;
 }
 
-static void on_cpu_time(void *context, uint64_t time_ns, pid_t pid, uint64_t total_ns)
+static void on_throttled(void *context, uint64_t time_ns, uint64_t withheld_ns)
 {
-	(void)total_ns;
-	on_process_end(context, time_ns, pid);
+	(void)withheld_ns;
+	on_process_end(context, time_ns, 0);
+}
+
+static void on_cpu_time(void *context, const struct sampler_cpu_time *time)
+{
+	on_process_end(context, time->time_ns, time->pid);
 }
 
 static bool sample_with_chain(pid_t pid, uint64_t hz, unsigned seconds, struct times *times)
@@ -102,7 +107,7 @@ static bool sample_with_chain(pid_t pid, uint64_t hz, unsigned seconds, struct t
 		.pid = pid,
 		.hz = hz,
 		.sink = {times, on_process, on_process_end, on_thread, on_thread_end, on_mapping, on_sample,
-			on_loss, on_drained, on_cpu_time},
+			on_loss, on_drained, on_throttled, on_cpu_time},
 	};
 	if (!sampler_perf_ops.start(&config, &sampler, &effective, &err)) {
 		fprintf(stderr, "%s\n", err.message);

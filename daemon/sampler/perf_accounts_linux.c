@@ -1,0 +1,122 @@
+#include "sampler/perf_accounts.h"
+
+void perf_accounts_begin(struct perf_accounts *accounts, pid_t pid, bool is_gated)
+{
+	*accounts = (struct perf_accounts){
+		.pid = pid, .is_gated = is_gated, .pause_ns = PERF_ACCOUNTS_FIRST_NS};
+	target_process_cpu_time(pid, &accounts->before);
+}
+
+uint64_t perf_accounts_wait_ns(const struct perf_accounts *accounts, uint64_t now_ns)
+{
+	return accounts->next_ns > now_ns ? accounts->next_ns - now_ns : 0;
+}
+
+static bool see_process(struct perf_accounts *accounts)
+{
+	struct target_cpu_time now;
+	if (!target_process_cpu_time(accounts->pid, &now)) {
+		return false;
+	}
+	accounts->latest = target_cpu_time_between(&accounts->before, &now);
+	return true;
+}
+
+static void tell(const struct perf_accounts *accounts, const struct perf_records *records,
+	uint64_t time_ns, pid_t tid, const struct target_cpu_time *time)
+{
+	const struct sampler_cpu_time told = {
+		.time_ns = time_ns,
+		.pid = accounts->pid,
+		.tid = tid,
+		.total_ns = time->total_ns,
+		.user_ns = time->user_ns,
+		.system_ns = time->system_ns,
+	};
+	records->sink.cpu_time(records->sink.context, &told);
+}
+
+static void look_at_thread(const struct perf_accounts *accounts, const struct perf_records *records,
+	uint64_t now_ns, const struct perf_task *task)
+{
+	struct target_cpu_time now, since;
+	/* What a gate has used is its first thread's. */
+	bool was_gate = accounts->is_gated && task->tid == accounts->pid;
+	if (target_thread_cpu_time(task->pid, task->tid, &now)) {
+		since = target_cpu_time_between(was_gate ? &accounts->before : &task->before, &now);
+		tell(accounts, records, now_ns, task->tid, &since);
+	}
+}
+
+/* Of one thread alone everything is known by its process. */
+static void look_at_threads(struct perf_accounts *accounts, const struct perf_records *records,
+	uint64_t now_ns, size_t most)
+{
+	size_t count = records->names.len;
+	if (count < 2) {
+		return;
+	}
+	for (size_t i = 0, seen = 0; i < count && seen < most; i++) {
+		const struct perf_task *task = &records->names.items[accounts->cursor++ % count];
+		if (task->pid == accounts->pid) {
+			look_at_thread(accounts, records, now_ns, task);
+			seen++;
+		}
+	}
+}
+
+void perf_accounts_look(
+	struct perf_accounts *accounts, const struct perf_records *records, uint64_t now_ns)
+{
+	if (records->names.len == 0 || now_ns < accounts->next_ns) {
+		return; /* a gate still waits, or it is not due */
+	}
+	/* Told with the time of the last record: those of the last millisecond are still to come. */
+	if (see_process(accounts)) {
+		tell(accounts, records, records->last_ns, 0, &accounts->latest);
+	}
+	look_at_threads(accounts, records, records->last_ns, PERF_ACCOUNTS_THREADS);
+	accounts->next_ns = now_ns + accounts->pause_ns;
+	accounts->pause_ns = accounts->pause_ns * 2 < PERF_ACCOUNTS_PAUSE_NS ? accounts->pause_ns * 2
+																		 : PERF_ACCOUNTS_PAUSE_NS;
+}
+
+void perf_accounts_look_back(struct perf_accounts *accounts)
+{
+	accounts->is_fresh = see_process(accounts);
+	accounts->is_over = true;
+}
+
+/*
+ * The events' clock stands still while they are throttled. The process's clock does not, but for how long throttling lasted it tells
+ * only together with the events': what a hypervisor took is in theirs alone.
+ */
+static uint64_t withheld_ns(
+	const struct perf_accounts *accounts, const struct perf_records *records, uint64_t counted_ns)
+{
+	uint64_t beyond = accounts->latest.total_ns;
+	if (!accounts->is_fresh) {
+		return records->withheld_ns;
+	}
+	beyond = beyond > counted_ns ? beyond - counted_ns : 0;
+	return beyond < records->withheld_ns ? beyond : records->withheld_ns;
+}
+
+void perf_accounts_end(struct perf_accounts *accounts, const struct perf_records *records,
+	uint64_t end_ns, uint64_t counted_ns)
+{
+	static const struct target_cpu_time none = {0};
+	if (!accounts->is_over) {
+		accounts->is_fresh = see_process(accounts);
+	}
+	uint64_t withheld = withheld_ns(accounts, records, counted_ns);
+	if (withheld > 0) {
+		records->sink.throttled(records->sink.context, end_ns, withheld);
+	}
+	look_at_threads(accounts, records, end_ns, PERF_ACCOUNTS_END_THREADS);
+	/* The look may be some milliseconds old: its division stands for the whole. */
+	struct target_cpu_time all = accounts->latest, divided;
+	all.total_ns = counted_ns + withheld;
+	divided = target_cpu_time_between(&none, &all);
+	tell(accounts, records, end_ns, 0, &divided);
+}
