@@ -6,24 +6,28 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "sampler/perf_events.h"
 #include "sampler/perf_record.h"
 #include "target/cpu_time.h"
 
 /*
  * Looks at the kernel's own accounting now and then and tells the sink, so that what the samples miss can be told apart: time in the
- * kernel, and threads that were too short. The events' own clock (perf_events_cpu_time) knows the whole exactly, but neither how it is
+ * kernel, and threads that were too short. The events' own clock (perf_events_count) knows the whole exactly, but neither how it is
  * divided between user and kernel nor between threads. One thread.
  *
  * PERF_RECORD_READ (inherit_stat) would tell each thread's time at its end. But the kernel writes it into the rings of all processors from
  * the one on which the thread ends, and these rings have no lock: they can be broken by it. And each switch between two threads would cost more.
  */
 struct perf_accounts {
+	const struct perf_events *events; /* borrowed */
 	pid_t pid;
 	bool is_gated, is_over;
 	bool is_fresh;                 /* latest is as of the end */
 	struct target_cpu_time before; /* sampling, of the process */
 	struct target_cpu_time latest; /* since then */
 	uint64_t next_ns, pause_ns;
+	double
+		withheld_share; /* of the time in which events were throttled, as far as it is known: their threads ran */
 	size_t cursor; /* in the tasks: where the next look at threads begins */
 };
 
@@ -35,7 +39,8 @@ struct perf_accounts {
 #define PERF_ACCOUNTS_END_THREADS 1024 /* at the end of sampling, which waits for it */
 
 /* Before the events count. is_gated: the process is to become another program first. */
-void perf_accounts_begin(struct perf_accounts *accounts, pid_t pid, bool is_gated);
+void perf_accounts_begin(
+	struct perf_accounts *accounts, const struct perf_events *events, pid_t pid, bool is_gated);
 /* The time until the next look is due. */
 uint64_t perf_accounts_wait_ns(const struct perf_accounts *accounts, uint64_t now_ns);
 /* Takes a look when it is due. */
@@ -43,8 +48,8 @@ void perf_accounts_look(
 	struct perf_accounts *accounts, const struct perf_records *records, uint64_t now_ns);
 /* The process has ended, and is not reaped yet: a last look, if there is time for it. */
 void perf_accounts_look_back(struct perf_accounts *accounts);
-/* After the last record. counted_ns: the CPU time that the events have counted. */
+/* After the last record. count: what the events have counted. */
 void perf_accounts_end(struct perf_accounts *accounts, const struct perf_records *records,
-	uint64_t end_ns, uint64_t counted_ns);
+	uint64_t end_ns, const struct perf_count *count);
 
 #endif

@@ -1,9 +1,13 @@
 #include "sampler/perf_accounts.h"
 
-void perf_accounts_begin(struct perf_accounts *accounts, pid_t pid, bool is_gated)
+void perf_accounts_begin(
+	struct perf_accounts *accounts, const struct perf_events *events, pid_t pid, bool is_gated)
 {
-	*accounts = (struct perf_accounts){
-		.pid = pid, .is_gated = is_gated, .pause_ns = PERF_ACCOUNTS_FIRST_NS};
+	*accounts = (struct perf_accounts){.events = events,
+		.pid = pid,
+		.is_gated = is_gated,
+		.pause_ns = PERF_ACCOUNTS_FIRST_NS,
+		.withheld_share = 1};
 	target_process_cpu_time(pid, &accounts->before);
 }
 
@@ -34,6 +38,19 @@ static void tell(const struct perf_accounts *accounts, const struct perf_records
 		.system_ns = time->system_ns,
 	};
 	records->sink.cpu_time(records->sink.context, &told);
+}
+
+/*
+ * The events' clock stands still while they are throttled, the process's does not: beyond what they counted is what was withheld. That is
+ * less than the throttling lasted, for a thread may have waited meanwhile. A hypervisor's theft is in the events' clock alone.
+ */
+static void learn_withheld(
+	struct perf_accounts *accounts, const struct perf_records *records, uint64_t counted_ns)
+{
+	uint64_t total_ns = accounts->latest.total_ns;
+	double beyond = total_ns > counted_ns ? (double)(total_ns - counted_ns) : 0;
+	double share = beyond / (double)records->withheld_ns;
+	accounts->withheld_share = share < 1 ? share : 1;
 }
 
 static void look_at_thread(const struct perf_accounts *accounts, const struct perf_records *records,
@@ -74,6 +91,9 @@ void perf_accounts_look(
 	/* Told with the time of the last record: those of the last millisecond are still to come. */
 	if (see_process(accounts)) {
 		tell(accounts, records, records->last_ns, 0, &accounts->latest);
+		if (records->withheld_ns > 0) {
+			learn_withheld(accounts, records, perf_events_count(accounts->events).cpu_ns);
+		}
 	}
 	look_at_threads(accounts, records, records->last_ns, PERF_ACCOUNTS_THREADS);
 	accounts->next_ns = now_ns + accounts->pause_ns;
@@ -87,36 +107,24 @@ void perf_accounts_look_back(struct perf_accounts *accounts)
 	accounts->is_over = true;
 }
 
-/*
- * The events' clock stands still while they are throttled. The process's clock does not, but for how long throttling lasted it tells
- * only together with the events': what a hypervisor took is in theirs alone.
- */
-static uint64_t withheld_ns(
-	const struct perf_accounts *accounts, const struct perf_records *records, uint64_t counted_ns)
-{
-	uint64_t beyond = accounts->latest.total_ns;
-	if (!accounts->is_fresh) {
-		return records->withheld_ns;
-	}
-	beyond = beyond > counted_ns ? beyond - counted_ns : 0;
-	return beyond < records->withheld_ns ? beyond : records->withheld_ns;
-}
-
 void perf_accounts_end(struct perf_accounts *accounts, const struct perf_records *records,
-	uint64_t end_ns, uint64_t counted_ns)
+	uint64_t end_ns, const struct perf_count *count)
 {
 	static const struct target_cpu_time none = {0};
 	if (!accounts->is_over) {
 		accounts->is_fresh = see_process(accounts);
 	}
-	uint64_t withheld = withheld_ns(accounts, records, counted_ns);
-	if (withheld > 0) {
-		records->sink.throttled(records->sink.context, end_ns, withheld);
+	if (accounts->is_fresh && records->withheld_ns > 0) {
+		learn_withheld(accounts, records, count->cpu_ns);
+	}
+	uint64_t withheld_ns = (uint64_t)(accounts->withheld_share * (double)records->withheld_ns);
+	if (withheld_ns > 0) {
+		records->sink.throttled(records->sink.context, end_ns, withheld_ns);
 	}
 	look_at_threads(accounts, records, end_ns, PERF_ACCOUNTS_END_THREADS);
 	/* The look may be some milliseconds old: its division stands for the whole. */
 	struct target_cpu_time all = accounts->latest, divided;
-	all.total_ns = counted_ns + withheld;
+	all.total_ns = count->cpu_ns + withheld_ns;
 	divided = target_cpu_time_between(&none, &all);
 	tell(accounts, records, end_ns, 0, &divided);
 }

@@ -43,7 +43,12 @@ bool perf_events_include_children(const struct perf_events *events);
 
 void perf_events_disable(const struct perf_events *events);
 /* What the kernel counted, of threads that ended too. */
-uint64_t perf_events_cpu_time(const struct perf_events *events);
+struct perf_count {
+	uint64_t cpu_ns; /* while the events were not throttled */
+	uint64_t
+		lost; /* records that found no room in a ring, also those of which no ring has told yet; 0 before Linux 6.0 */
+};
+struct perf_count perf_events_count(const struct perf_events *events);
 void perf_events_close(struct perf_events *events);
 
 #endif

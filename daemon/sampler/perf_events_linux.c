@@ -39,6 +39,7 @@ static struct perf_event_attr wish(const struct sampler_config *config)
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.sample_period = sampler_period_ns(config->hz),
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN,
+		.read_format = PERF_FORMAT_LOST,
 		.sample_max_stack = (uint16_t)depth(config->max_depth),
 		.sample_id_all = 1,
 		.use_clockid = 1,
@@ -126,6 +127,10 @@ static bool relax(struct perf_event_attr *attr, int failure)
 	if ((failure == EACCES || failure == EPERM) && !attr->exclude_kernel) {
 		attr->exclude_kernel = 1;
 		attr->exclude_callchain_kernel = 1;
+		return true;
+	}
+	if (failure == EINVAL && attr->read_format != 0) { /* before Linux 6.0 */
+		attr->read_format = 0;
 		return true;
 	}
 	if (failure == EINVAL && attr->inherit_thread) { /* before Linux 5.13 */
@@ -231,12 +236,14 @@ void perf_events_disable(const struct perf_events *events)
 	}
 }
 
-uint64_t perf_events_cpu_time(const struct perf_events *events)
+struct perf_count perf_events_count(const struct perf_events *events)
 {
-	uint64_t total = 0, value;
+	struct perf_count total = {0};
 	for (size_t i = 0; i < events->fds.len; i++) {
-		if (read(events->fds.items[i], &value, sizeof(value)) == (ssize_t)sizeof(value)) {
-			total += value;
+		uint64_t values[2] = {0}; /* as attr.read_format says */
+		if (read(events->fds.items[i], values, sizeof(values)) >= (ssize_t)sizeof(values[0])) {
+			total.cpu_ns += values[0];
+			total.lost += values[1];
 		}
 	}
 	return total;

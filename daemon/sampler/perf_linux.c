@@ -209,9 +209,10 @@ static void *run(void *context)
 	perf_events_disable(&sampler->events);
 	uint64_t end_ns = clock_monotonic_ns();
 	drain(sampler, end_ns, UINT64_MAX);
+	struct perf_count counted = perf_events_count(&sampler->events);
+	perf_records_lost(&sampler->records, end_ns, counted.lost);
 	if (!perf_events_include_children(&sampler->events)) {
-		perf_accounts_end(
-			&sampler->accounts, &sampler->records, end_ns, perf_events_cpu_time(&sampler->events));
+		perf_accounts_end(&sampler->accounts, &sampler->records, end_ns, &counted);
 	}
 	return NULL;
 }
@@ -287,7 +288,8 @@ static void cover_all(struct sampler *sampler)
 static bool open_events(struct sampler *sampler, struct error *err)
 {
 	sampler->begin_ns = clock_monotonic_ns();
-	perf_accounts_begin(&sampler->accounts, sampler->config.pid, sampler->config.is_gated);
+	perf_accounts_begin(
+		&sampler->accounts, &sampler->events, sampler->config.pid, sampler->config.is_gated);
 	sampler->records.parent_pid = target_parent(sampler->config.pid);
 	if (sampler->config.is_gated) {
 		perf_events_add(&sampler->events, &sampler->buffers, sampler->config.pid);

@@ -42,6 +42,7 @@ struct perf_records {
 	VEC(struct perf_task) names;
 	VEC(size_t) unused;                  /* indices of names; always has room for all of them */
 	VEC(struct perf_throttle) throttles; /* one for a processor */
+	uint64_t lost;                       /* as the records told */
 	uint64_t
 		withheld_ns; /* for how long events were throttled at most: their threads may not have run all of it */
 };
@@ -56,6 +57,10 @@ void perf_records_broken(void *context, int cpu);
 /* A record of a mapping that is not in its turn yet: sink.mapped. Others, and broken ones, are nothing. */
 void perf_records_take_early(
 	const struct perf_records *records, const struct perf_event_header *header);
+
+/* So many records found no room, as the kernel counts it at the end: tells the sink of those of which no record told. A ring tells when it has room again and
+ * is written to; where the threads have moved to other processors it never is. */
+void perf_records_lost(struct perf_records *records, uint64_t time_ns, uint64_t lost);
 
 /* A thread that was there before the events: tells the sink. */
 void perf_records_add_thread(struct perf_records *records, uint64_t time_ns, pid_t pid, pid_t tid,

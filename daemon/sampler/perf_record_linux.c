@@ -333,9 +333,21 @@ static bool take_lost(struct perf_records *records, const struct perf_event_head
 	if (body.bad) {
 		return false;
 	}
+	records->lost += lost;
 	count(&records->counters->lost, lost);
 	records->sink.loss(records->sink.context, records->last_ns, SAMPLER_LOSS_RING, lost, cpu);
 	return true;
+}
+
+void perf_records_lost(struct perf_records *records, uint64_t time_ns, uint64_t lost)
+{
+	if (lost <= records->lost) {
+		return;
+	}
+	uint64_t more = lost - records->lost;
+	records->lost = lost;
+	count(&records->counters->lost, more);
+	records->sink.loss(records->sink.context, time_ns, SAMPLER_LOSS_RING, more, -1);
 }
 
 /* NULL: memory is out. */
