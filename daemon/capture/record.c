@@ -115,6 +115,8 @@ void record_set_exit(struct record *record, const struct process *process)
 		record->was_signalled = end->was_signalled;
 		record->exit_code = end->exit_code;
 		record->signal = end->signal;
+		record->user_us = end->user_us;
+		record->system_us = end->system_us;
 	}
 }
 
@@ -373,10 +375,15 @@ json_t *record_facts(const struct record *record)
 	json_t *target = json_object();
 	set_count(target, "pid", (uint64_t)record->pid);
 	set_target(target, record);
+	if (record->has_exit) {
+		set_count(target, "user_us", record->user_us);
+		set_count(target, "system_us", record->system_us);
+	}
 	json_t *effective = json_object();
 	set_effective(effective, record);
 	json_object_set_new(effective, "kernel", json_boolean(record->effective.kernel_frames));
 	set_count(effective, "rings_bytes", record->effective.ring_bytes);
+	set_count(effective, "cpus", record->effective.cpus);
 	json_t *object = json_pack("{s:s, s:i}", "schema", "profd.capture", "version", 1);
 	set_text(object, "capture_id", record->id);
 	set_copy(object, "build_id", record->build_id);

@@ -34,6 +34,7 @@ struct record {
 	uint64_t elapsed_ms;                     /* from start to end, once it has ended */
 	bool has_exit, was_signalled;
 	int exit_code, signal;
+	uint64_t user_us, system_us; /* of the program's whole life, with has_exit */
 	uint64_t samples, lost, threads, stacks, truncated;
 	json_t *warnings;                  /* array of {code, message, hint?}; owned */
 	json_t *summary;                   /* owned; NULL */

@@ -88,10 +88,22 @@ class Profile:
         assert sum(thread["samples"] for thread in self.data["threads"]) == self.count
         assert sum(function["self"] for function in self.data["functions"]) == self.count
         assert self.data["samples"]["sampled_ns"] == self.count * self.data["samples"]["period"]
+        self.adds_up()
         with open(self.params["svg_path"], "rb") as file:
             xml.parsers.expat.ParserCreate().ParseFile(file)
         for name, count in self.folded.items():
             assert count > 0, name
+
+    def adds_up(self):
+        """Each sample that should be there is accounted for; each that is there has one innermost place."""
+        samples = self.data["samples"]
+        assert samples["lost"] == sum(samples["lost_by_cause"].values())
+        assert samples["expected"] == sum(
+            samples[name] for name in ("count", "lost", "throttled", "not_permitted", "too_short", "unexplained")), samples
+        for thread in self.data["threads"]:
+            assert "expected" not in thread or thread["expected"] == sum(
+                thread[name] for name in ("samples", "not_permitted", "too_short", "unexplained")), thread
+        assert sum(image["self"] for image in self.data["images"]) + sum(samples["elsewhere"].values()) == self.count, samples
 
     def has_no_invented_names(self, files):
         """Each name of a native frame stands in a symbol table of a file that was mapped."""

@@ -157,8 +157,10 @@ static void copies_the_facts_and_accounts_for_every_sample(void **state)
 	sample(fixture, leaf, 1, 30, 70);
 	recorded_add(&fixture->journal,
 		&(struct journal_record){.type = JOURNAL_LOSS, .loss = {1, JOURNAL_LOSS_RING, 7, 0, 0}});
-	recorded_add(&fixture->journal,
-		&(struct journal_record){.type = JOURNAL_LOSS, .loss = {1, JOURNAL_LOSS_THROTTLED, 2, 0, 0}});
+	recorded_add(&fixture->journal, &(struct journal_record){.type = JOURNAL_LOSS,
+										.loss = {1, JOURNAL_LOSS_THROTTLED, 2, 0, 0}});
+	recorded_add(&fixture->journal, &(struct journal_record){.type = JOURNAL_LOSS,
+										.loss = {1, JOURNAL_LOSS_THROTTLED, 0, 0, 50 * PERIOD}});
 	recorded_add(&fixture->journal, &(struct journal_record){.type = JOURNAL_CPU_TIME,
 										.cpu_time = {1, 10, 0, 200200200, 0, 0}});
 	json_t *json = written(fixture);
@@ -170,12 +172,18 @@ static void copies_the_facts_and_accounts_for_every_sample(void **state)
 	assert_number(json, "samples.count", 100);
 	assert_number(json, "samples.lost", 7);
 	assert_number(json, "samples.lost_by_cause.ring", 7);
-	assert_number(json, "samples.throttled", 2);
+	assert_number(json, "samples.throttled", 50);
+	assert_number(json, "samples.throttle_events", 2);
 	assert_number(json, "samples.period", PERIOD);
 	assert_number(json, "samples.sampled_ns", 100ll * PERIOD);
 	assert_number(json, "samples.cpu_time_ns", 200200200);
 	assert_share(json, "samples.sampled_share", 0.5);
-	assert_string(json, "samples.hint", "samples were lost: see lost_by_cause");
+	assert_number(json, "samples.expected", 200);
+	assert_number(json, "samples.not_permitted", 0);
+	assert_number(json, "samples.too_short", 2); /* of two threads, each on one processor */
+	assert_number(json, "samples.unexplained", 200 - 100 - 7 - 50 - 2);
+	assert_non_null(
+		strstr(json_string_value(at(json, "samples.hint")), "perf_event_max_sample_rate"));
 	assert_string(json, "warnings.0.code", "first");
 	assert_string(json, "system", "Linux 6.1");
 	assert_null(json_object_get(fixture->facts, "samples")); /* the daemon's object is as it was */
@@ -198,6 +206,10 @@ static void lists_threads_and_images_by_their_samples(void **state)
 	assert_number(json, "threads.1.samples", 30);
 	assert_int_equal(json_array_size(at(json, "images")), 1);
 	assert_number(json, "images.0.samples", 100); /* a sample counts once, with two frames there */
+	assert_number(json, "images.0.self", 100);
+	assert_number(json, "images.0.frames", 200);
+	assert_share(json, "images.0.share", 0.9524); /* of 105 */
+	assert_number(json, "samples.elsewhere.no_stack", 5);
 	assert_share(json, "images.0.unsymbolized", 1.0);
 	assert_string(json, "images.0.symbols", "none");
 	assert_string(json, "images.0.path", "/usr/lib/liba.so.1 (deleted)");
@@ -254,6 +266,61 @@ static void tells_how_good_the_stacks_are(void **state)
 	assert_number(json, "stacks.distinct", 5);
 	assert_string(json, "warnings.0.code", "stacks_cut");
 	assert_string(json, "warnings.1.code", "unsymbolized");
+	/* Its stacks are told for what they are by what would help, the largest share first. */
+	static const struct {
+		const char *what, *help;
+		double share;
+		bool has_images;
+	} remedies[] = {
+		{"file_not_opened", "chmod", 1.0, true},
+		{"depth_limit", "kernel.perf_event_max_stack", 0.2, false},
+		{"end_unknown", "-fno-omit-frame-pointer", 0.2, true},
+		{"no_frame_pointers", "-fno-omit-frame-pointer", 0.05, false},
+		{"no_stack", "kernel", 0.05, false},
+	};
+	json_t *list = at(json, "quality.remedies");
+
+	assert_int_equal(json_array_size(list), 5);
+	for (size_t i = 0; i < 5; i++) {
+		json_t *remedy = json_array_get(list, i);
+
+		assert_string(remedy, "what", remedies[i].what);
+		assert_share(remedy, "share", remedies[i].share);
+		assert_non_null(strstr(json_string_value(at(remedy, "hint")), remedies[i].help));
+		assert_true(
+			json_array_size(json_object_get(remedy, "images")) == (remedies[i].has_images ? 1 : 0));
+	}
+	assert_string(list, "0.images.0", "/usr/lib/liba.so.1 (deleted)");
+	assert_non_null(strstr(json_string_value(at(list, "1.message")), "20.0 %"));
+}
+
+/* Who asked for a depth is told to ask for more; who did not, of the kernel's limit. */
+static void knows_whose_limit_cut_the_stacks(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct recorded_frame leaf[] = {{1, JOURNAL_FRAME_INTERPRETED}};
+
+	fixture->facts = json_pack("{s:{s:i}}", "options", "max_depth", 16);
+	recorded_stack(&fixture->journal, 4, 10, JOURNAL_STACK_DEPTH, leaf, 1);
+	recorded_samples(&fixture->journal, 10, 4, 99);
+	json_t *json = written(fixture);
+
+	assert_int_equal(json_array_size(at(json, "quality.remedies")), 1);
+	assert_string(json, "quality.remedies.0.what", "depth_limit");
+	assert_non_null(strstr(json_string_value(at(json, "quality.remedies.0.hint")), "max_depth"));
+}
+
+static void advises_nothing_when_nothing_is_missing(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct recorded_frame frames[] = {{1, JOURNAL_FRAME_INTERPRETED}};
+
+	recorded_stack(&fixture->journal, 1, 10, JOURNAL_STACK_COMPLETE, frames, 1);
+	recorded_samples(&fixture->journal, 10, 1, 300);
+	recorded_samples(&fixture->journal, 10, 0, 2); /* less than a percent */
+	json_t *json = written(fixture);
+
+	assert_int_equal(json_array_size(at(json, "quality.remedies")), 0);
 }
 
 static void is_whole_without_a_sample(void **state)
@@ -355,7 +422,8 @@ static void gives_the_exact_bytes_of_a_name_that_is_no_text(void **state)
 }
 
 /* 80 samples of 10 µs and 1 ms of CPU time. */
-static void record_a_high_rate(struct fixture *fixture, bool kernel_sampled, uint64_t lost)
+static void record_a_high_rate(
+	struct fixture *fixture, bool kernel_sampled, uint64_t lost, uint64_t withheld_ns)
 {
 	const struct recorded_frame leaf[] = {{0x1800, NATIVE}};
 
@@ -364,6 +432,8 @@ static void record_a_high_rate(struct fixture *fixture, bool kernel_sampled, uin
 	sample(fixture, leaf, 1, 80, 0);
 	recorded_add(&fixture->journal,
 		&(struct journal_record){.type = JOURNAL_CPU_TIME, .cpu_time = {1, 10, 0, 1000000, 0, 0}});
+	recorded_add(&fixture->journal, &(struct journal_record){.type = JOURNAL_LOSS,
+										.loss = {1, JOURNAL_LOSS_THROTTLED, 0, 0, withheld_ns}});
 	if (lost > 0) {
 		recorded_add(&fixture->journal, &(struct journal_record){.type = JOURNAL_LOSS,
 											.loss = {1, JOURNAL_LOSS_RING, lost, 0, 0}});
@@ -389,22 +459,29 @@ static void tells_that_the_rate_was_not_kept(void **state)
 {
 	struct fixture *fixture = *state;
 
-	record_a_high_rate(fixture, true, 0);
+	record_a_high_rate(fixture, true, 0, 0);
 	assert_true(has_warning(fixture, "rate_not_kept"));
-	assert_non_null(strstr(json_string_value(at(fixture->warnings, "0.message")), "80 %"));
+	assert_non_null(strstr(json_string_value(at(fixture->warnings, "0.message")), "20 %"));
 }
 
 static void blames_the_rate_for_nothing_that_is_explained(void **state)
 {
 	struct fixture *fixture = *state;
 
-	record_a_high_rate(fixture, false, 0);
+	record_a_high_rate(fixture, false, 0, 0);
 	assert_false(has_warning(fixture, "rate_not_kept"));
 	tear_down(state);
 	set_up(state);
 	fixture = *state;
-	record_a_high_rate(fixture, true, 20);
+	record_a_high_rate(fixture, true, 20, 0);
 	assert_false(has_warning(fixture, "rate_not_kept"));
+	assert_false(has_warning(fixture, "throttled"));
+	tear_down(state);
+	set_up(state);
+	fixture = *state;
+	record_a_high_rate(fixture, true, 0, 190000);
+	assert_false(has_warning(fixture, "rate_not_kept"));
+	assert_true(has_warning(fixture, "throttled"));
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -416,6 +493,8 @@ int main(void)
 		CASE(lists_threads_and_images_by_their_samples),
 		CASE(names_places_that_have_no_symbol),
 		CASE(tells_how_good_the_stacks_are),
+		CASE(knows_whose_limit_cut_the_stacks),
+		CASE(advises_nothing_when_nothing_is_missing),
 		CASE(is_whole_without_a_sample),
 		CASE(is_whole_without_a_journal),
 		CASE(sums_up_in_few_and_short_words),

@@ -210,9 +210,9 @@ static void adds_losses_by_cause_and_keeps_throttling_apart(void **state)
 	struct fixture *fixture = *state;
 	static const struct journal_loss_record losses[] = {{1, JOURNAL_LOSS_RING, 5, 1, 0},
 		{2, JOURNAL_LOSS_RING, 7, 0, 0}, {3, JOURNAL_LOSS_THROTTLED, 100, 0, 0},
-		{4, JOURNAL_LOSS_DISK, 1, 0, 0}, {5, 99, 1, 0, 0}};
+		{4, JOURNAL_LOSS_DISK, 1, 0, 0}, {5, 99, 1, 0, 0}, {6, JOURNAL_LOSS_THROTTLED, 0, 0, 5000}};
 
-	for (size_t i = 0; i < 5; i++) {
+	for (size_t i = 0; i < 6; i++) {
 		recorded_add(
 			&fixture->journal, &(struct journal_record){.type = JOURNAL_LOSS, .loss = losses[i]});
 	}
@@ -220,6 +220,7 @@ static void adds_losses_by_cause_and_keeps_throttling_apart(void **state)
 
 	assert_int_equal(model_lost(model), 13);
 	assert_int_equal(model->lost[JOURNAL_LOSS_THROTTLED], 100);
+	assert_int_equal(model->withheld_ns, 5000);
 	assert_int_equal(model->contradictions, 1);
 }
 
@@ -227,7 +228,7 @@ static void takes_the_latest_cpu_time_of_each_process(void **state)
 {
 	struct fixture *fixture = *state;
 	static const struct journal_cpu_time times[] = {{1, 10, 0, 500, 0, 0},
-		{2, 10, 0, 900, 600, 300}, {3, 10, 10, 70, 0, 0}, {4, 11, 15, 30, 0, 0},
+		{2, 10, 0, 900, 600, 300}, {3, 10, 10, 70, 50, 20}, {4, 11, 15, 30, 0, 0},
 		{5, 11, 16, 40, 0, 0}};
 
 	recorded_process(&fixture->journal, 11, 10, TEXT_PROGRAM);
@@ -240,6 +241,10 @@ static void takes_the_latest_cpu_time_of_each_process(void **state)
 	const struct model *model = load(fixture);
 
 	assert_int_equal(model_cpu_ns(model), 900 + 30 + 40);
+	assert_int_equal(model->threads.items[0].cpu_ns, 70);
+	assert_int_equal(model->threads.items[0].cpu_user_ns, 50);
+	assert_int_equal(model->threads.items[0].cpu_system_ns, 20);
+	assert_int_equal(model->threads.items[0].told_at_ns, 3);
 }
 
 static void keeps_what_stands_before_a_bad_chunk(void **state)

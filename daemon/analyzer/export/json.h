@@ -14,19 +14,16 @@
 /*
  * capture.json: the facts that the daemon told (profile/analysis.h), and beside them
  *
- *   "samples": {"count", "lost", "lost_by_cause": {"ring", "malformed", "memory", "disk"}, "throttled" (events), "other_metrics",
- *      "unit", "weight_unit", "period", "sampled_ns" (count × period), "cpu_time_ns" (the kernel's accounting, absent when it was not
- *      told), "sampled_share" (of it), "hint" (when that is far from 1 and no loss explains it)}
+ *   "samples", "threads"   see account.h
  *   "clock": {"name", "begin_ns", "begin_unix_us", "first_sample_ns", "last_sample_ns", "end_ns"}, "system", "machine"
  *   "processes": [{"pid", "parent_pid", "name", "executable", "cpu_time_ns", …}]
- *   "threads": [{"tid", "pid", "name", "samples", "cpu_time_ns"}]        by samples
- *   "images": [{"path", "build_id" (hexadecimal), "kind", "samples", "opened", "symbols", "unsymbolized" (share of its frames), "fix"}]
- *      those that have samples, by samples; symbols is "symtab", "dynsym" or "none"
+ *   "images"               see images.h
  *   "stacks": {"distinct", "frames", "nodes", "max_depth", "ends": {how many samples' stacks ended how}}
- *   "quality": {"complete", "stitched", "truncated" (shares of the samples), "unsymbolized" (share of the frames, times samples)}
+ *   "quality"              see quality.h
  *   "functions": [{"function", "image", "kernel", "self", "total"}]      the first 1000, by self
- *   "warnings", "artifacts": {"folded": {"bytes", "stacks"}, …}
+ *   "warnings", "artifacts": {"folded": {"file", "bytes", "stacks"}, …}
  *
+ * docs/capture.schema.json says what each member is, and is installed beside the other documents.
  * Shares are reals from 0 to 1 with 4 decimals. Bytes that are no UTF-8 are U+FFFD, and beside such a text is <its member>_b64.
  */
 struct json_input {
@@ -41,8 +38,5 @@ struct json_input {
 
 /* Appends the whole document, ASCII, indented. False: memory is out. */
 bool json_write(struct buffer *out, const struct json_input *input);
-
-/* {"complete", "stitched", "truncated", "unsymbolized"}. Owned; NULL: memory is out. */
-json_t *json_quality(const struct attribution *attribution);
 
 #endif

@@ -4,17 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyzer/export/json.h"
-#include "protocol/limits.h"
+#include "analyzer/export/quality.h"
+#include "analyzer/export/values.h"
 #include "protocol/text.h"
 
 #define LOW_SHARE           0.95
 #define HIGH_RATE_PERIOD_NS 100000
-
-static json_t *number(uint64_t value)
-{
-	return json_integer((json_int_t)(value < LIMIT_INTEGER ? value : LIMIT_INTEGER));
-}
 
 static size_t cut(struct bytes_text text, size_t max)
 {
@@ -31,8 +26,8 @@ static json_t *top_one(const struct strings *strings, const struct function *ite
 	struct bytes_text name = strings_text(strings, item->name);
 	json_t *object = json_object();
 	bool done = text_set(object, "function", name.data, cut(name, SUMMARY_NAME_BYTES)) &&
-				json_object_set_new(object, "self", number(item->self)) == 0 &&
-				json_object_set_new(object, "total", number(item->total)) == 0;
+				json_object_set_new(object, "self", value_number(item->self)) == 0 &&
+				json_object_set_new(object, "total", value_number(item->total)) == 0;
 
 	if (!done) {
 		json_decref(object);
@@ -58,8 +53,8 @@ static json_t *top(const struct strings *strings, const struct functions *functi
 json_t *summary_create(const struct model *model, const struct strings *strings,
 	const struct attribution *attribution, uint64_t duration_ms)
 {
-	return json_pack("{s:o,s:o,s:o,s:o}", "duration_ms", number(duration_ms), "threads",
-		number(model->threads.len), "quality", json_quality(attribution), "top",
+	return json_pack("{s:o,s:o,s:o,s:o}", "duration_ms", value_number(duration_ms), "threads",
+		value_number(model->threads.len), "quality", quality_shares(attribution), "top",
 		top(strings, &attribution->functions));
 }
 
@@ -162,25 +157,40 @@ static bool warn_cut(json_t *array, const struct attribution *attribution)
 
 /*
  * A timer that comes too late takes no sample, and nobody counts it. Told when nothing else explains what is missing: kernel time that is
- * not sampled, losses, and (at lower rates) threads that live shorter than a period.
+ * not sampled, losses, throttling, and (at lower rates) threads that live shorter than a period.
  */
 static bool warn_rate(json_t *array, const json_t *facts, const struct model *model)
 {
 	char text[160];
 	const json_t *effective = json_object_get(facts, "effective");
 	uint64_t period = model_period(model), cpu = model_cpu_ns(model);
-	double part = cpu == 0 ? 1.0 : (double)model_samples(model) * (double)period / (double)cpu;
+	double sampled = (double)model_samples(model) * (double)period + (double)model->withheld_ns;
+	double part = cpu == 0 ? 1.0 : sampled / (double)cpu;
 
 	if (period == 0 || period > HIGH_RATE_PERIOD_NS || part >= LOW_SHARE || model_lost(model) > 0 ||
 		!json_is_true(json_object_get(effective, "kernel_sampled"))) {
 		return true;
 	}
 	snprintf(text, sizeof(text),
-		"the samples stand for %.0f %% of the CPU time: at %" PRIu64
+		"%.0f %% of the CPU time has no samples: at %" PRIu64
 		" Hz the system does not keep the rate",
-		part * 100, UINT64_C(1000000000) / period);
+		100 - part * 100, UINT64_C(1000000000) / period);
 	return warn(array, json_string("rate_not_kept"), json_string(text),
 		"shares are right, sums are not: choose a lower hz");
+}
+
+static bool warn_throttled(json_t *array, const struct model *model)
+{
+	char text[160];
+	uint64_t cpu = model_cpu_ns(model);
+	double part = cpu == 0 ? 0 : (double)model->withheld_ns / (double)cpu;
+
+	snprintf(text, sizeof(text),
+		"the kernel stopped sampling for parts of its ticks: for %.0f %% of the CPU time",
+		part * 100);
+	return part < 1 - LOW_SHARE ||
+		   warn(array, json_string("throttled"), json_string(text),
+			   "choose a lower hz, or as root raise kernel.perf_event_max_sample_rate");
 }
 
 json_t *summary_warnings(const json_t *facts, const struct model *model,
@@ -190,9 +200,9 @@ json_t *summary_warnings(const json_t *facts, const struct model *model,
 	json_t *array = json_array();
 
 	if (array == NULL || !warn_damage(array, model, strings) || !warn_rate(array, facts, model) ||
-		!warn_kernel(array, symbols) || !warn_changed(array, model, symbols) ||
-		!warn_cut(array, attribution) || !warn_unnamed(array, attribution) ||
-		!warn_notes(array, model, strings)) {
+		!warn_throttled(array, model) || !warn_kernel(array, symbols) ||
+		!warn_changed(array, model, symbols) || !warn_cut(array, attribution) ||
+		!warn_unnamed(array, attribution) || !warn_notes(array, model, strings)) {
 		json_decref(array);
 		return NULL;
 	}

@@ -114,6 +114,7 @@ static bool load_loss(struct loader *loader, const struct journal_record *record
 		return loading_contradict(loader);
 	}
 	loader->model->lost[record->loss.cause] += record->loss.count;
+	loader->model->withheld_ns += record->loss.withheld_ns;
 	return true;
 }
 
@@ -129,7 +130,13 @@ static bool load_cpu_time(struct loader *loader, const struct journal_record *re
 		return loading_contradict(loader);
 	}
 	if (time->tid != 0) {
-		model->threads.items[*index].cpu_ns = time->total_ns;
+		struct model_thread *thread = &model->threads.items[*index];
+
+		thread->cpu_ns = time->total_ns;
+		thread->cpu_user_ns = time->user_ns;
+		thread->cpu_system_ns = time->system_ns;
+		thread->told_samples = thread->samples;
+		thread->told_at_ns = time->time_ns;
 		return true;
 	}
 	struct model_process *process = &model->processes.items[*index];
@@ -138,6 +145,7 @@ static bool load_cpu_time(struct loader *loader, const struct journal_record *re
 	process->cpu_ns = time->total_ns;
 	process->cpu_user_ns = time->user_ns;
 	process->cpu_system_ns = time->system_ns;
+	process->told_samples = process->samples;
 	return true;
 }
 

@@ -38,7 +38,8 @@ bool loading_image(struct loader *loader, const struct journal_record *record);
 bool loading_mapping(struct loader *loader, const struct journal_record *record);
 bool loading_unmapping(struct loader *loader, const struct journal_record *record);
 /* The thread of this id from now on; too many are left out. */
-bool loading_add_thread(struct loader *loader, uint64_t pid, uint64_t tid, uint32_t name);
+bool loading_add_thread(
+	struct loader *loader, uint64_t time_ns, uint64_t pid, uint64_t tid, uint32_t name);
 /* Borrowed until the next process; NULL: no such process. */
 struct space *loading_space(struct loader *loader, uint64_t pid);
 

@@ -46,6 +46,8 @@ struct model_process {
 	uint64_t
 		cpu_ns; /* the kernel's accounting: told for the process, else the sum of its threads; 0: not told */
 	uint64_t cpu_user_ns, cpu_system_ns; /* of that; both 0: not told */
+	uint64_t samples;                    /* of the first metric */
+	uint64_t told_samples;               /* those before cpu_ns was told */
 };
 
 struct model_thread {
@@ -53,8 +55,11 @@ struct model_thread {
 	uint32_t name;    /* the latest */
 	uint32_t process; /* index, or MODEL_NONE */
 	bool has_ended;
-	uint64_t samples; /* of the first metric */
-	uint64_t cpu_ns;  /* the kernel's accounting; 0: not told */
+	uint64_t samples;          /* of the first metric */
+	uint64_t begin_ns, end_ns; /* its birth, or the first word of it; its end, 0: not seen */
+	uint64_t cpu_ns;           /* the kernel's accounting; 0: not told */
+	uint64_t cpu_user_ns, cpu_system_ns; /* of that; both 0: not told */
+	uint64_t told_samples, told_at_ns;   /* the samples before cpu_ns was told, and when that was */
 };
 
 struct model_image {
@@ -111,6 +116,7 @@ struct model {
 	VEC(struct model_note) notes;
 
 	uint64_t lost[JOURNAL_LOSS_DISK + 1]; /* by enum journal_loss */
+	uint64_t withheld_ns;                 /* by throttling */
 	uint64_t first_sample_ns, last_sample_ns;
 	uint32_t capture_json; /* string id */
 

@@ -126,7 +126,8 @@ bool loading_process_end(struct loader *loader, const struct journal_record *rec
 	return true;
 }
 
-bool loading_add_thread(struct loader *loader, uint64_t pid, uint64_t tid, uint32_t name)
+bool loading_add_thread(
+	struct loader *loader, uint64_t time_ns, uint64_t pid, uint64_t tid, uint32_t name)
 {
 	struct model *model = loader->model;
 	const uint64_t *process = map_get(&loader->processes, pid);
@@ -134,6 +135,7 @@ bool loading_add_thread(struct loader *loader, uint64_t pid, uint64_t tid, uint3
 		.pid = pid,
 		.tid = tid,
 		.name = name,
+		.begin_ns = time_ns,
 		.process = process == NULL ? MODEL_NONE : (uint32_t)*process,
 	};
 
@@ -157,7 +159,7 @@ bool loading_thread(struct loader *loader, const struct journal_record *record)
 		item->name = name != 0 ? name : item->name;
 		return true;
 	}
-	return loading_add_thread(loader, thread->pid, thread->tid, name);
+	return loading_add_thread(loader, thread->time_ns, thread->pid, thread->tid, name);
 }
 
 bool loading_thread_end(struct loader *loader, const struct journal_record *record)
@@ -168,6 +170,7 @@ bool loading_thread_end(struct loader *loader, const struct journal_record *reco
 		return loading_contradict(loader);
 	}
 	loader->model->threads.items[*index].has_ended = true;
+	loader->model->threads.items[*index].end_ns = record->thread_end.time_ns;
 	return true;
 }
 

@@ -109,6 +109,14 @@ static void see_time(struct model *model, uint64_t time_ns)
 	}
 }
 
+static void count_sample(struct model *model, struct model_thread *thread, bool is_first_metric)
+{
+	thread->samples += is_first_metric;
+	if (thread->process != MODEL_NONE) {
+		model->processes.items[thread->process].samples += is_first_metric;
+	}
+}
+
 bool loading_sample(struct loader *loader, const struct journal_record *record)
 {
 	struct model *model = loader->model;
@@ -120,7 +128,7 @@ bool loading_sample(struct loader *loader, const struct journal_record *record)
 		return loading_contradict(loader);
 	}
 	if (map_get(&loader->threads, sample->tid) == NULL &&
-		!loading_add_thread(loader, 0, sample->tid, 0)) {
+		!loading_add_thread(loader, sample->time_ns, 0, sample->tid, 0)) {
 		return false;
 	}
 	const uint64_t *thread = map_get(&loader->threads, sample->tid);
@@ -138,7 +146,7 @@ bool loading_sample(struct loader *loader, const struct journal_record *record)
 	cell->count++;
 	cell->weight += sample->weight != 0 ? sample->weight : metric->period;
 	metric->samples++;
-	model->threads.items[*thread].samples += *metric_index == 0;
+	count_sample(model, &model->threads.items[*thread], *metric_index == 0);
 	see_time(model, sample->time_ns);
 	return true;
 }

@@ -151,6 +151,37 @@ static bool push_frames(struct builder *builder, const struct model_cell *cell, 
 	return true;
 }
 
+static void count_self(struct builder *builder, const struct model_stack *stack, uint64_t samples)
+{
+	struct attribution_elsewhere *elsewhere = &builder->attribution->elsewhere;
+	const struct model_frame *leaf =
+		stack->count == 0 ? NULL : &builder->model->frames.items[stack->first];
+
+	if (leaf == NULL) {
+		elsewhere->nowhere += samples;
+	} else if (leaf->kind == JOURNAL_FRAME_KERNEL) {
+		elsewhere->kernel += samples;
+	} else if (leaf->kind != JOURNAL_FRAME_NATIVE) {
+		elsewhere->other += samples;
+	} else if (leaf->image == MODEL_NONE) {
+		elsewhere->unmapped += samples;
+	} else {
+		builder->attribution->images[leaf->image].self += samples;
+	}
+}
+
+/* The image of a stack's outermost frame, NULL: it is in none. */
+static struct attribution_image *outermost_image(
+	const struct builder *builder, const struct model_stack *stack)
+{
+	if (stack->count == 0) {
+		return NULL;
+	}
+	uint32_t image = builder->model->frames.items[stack->first + stack->count - 1].image;
+
+	return image == MODEL_NONE ? NULL : &builder->attribution->images[image];
+}
+
 /* path[1] is the outermost frame. */
 static void count_end(
 	struct builder *builder, const struct model_stack *stack, uint64_t samples, bool is_stitched)
@@ -165,8 +196,18 @@ static void count_end(
 	if (end == JOURNAL_STACK_COMPLETE ||
 		(end == JOURNAL_STACK_UNKNOWN && is_outermost(outermost))) {
 		attribution->complete += samples;
-	} else if (end != JOURNAL_STACK_UNKNOWN) {
+		return;
+	}
+	struct attribution_image *image = outermost_image(builder, stack);
+
+	if (end == JOURNAL_STACK_UNKNOWN) {
+		attribution->open += samples;
+	} else {
 		attribution->truncated += samples;
+	}
+	if (image != NULL) {
+		image->open += end == JOURNAL_STACK_UNKNOWN ? samples : 0;
+		image->broken += end == JOURNAL_STACK_BROKEN ? samples : 0;
 	}
 }
 
@@ -181,6 +222,7 @@ static bool add_cell(struct builder *builder, const struct model_cell *cell)
 		(stack->count == 0 && !push_nothing(builder))) {
 		return false;
 	}
+	count_self(builder, stack, cell->count);
 	count_end(builder, stack, cell->count, is_stitched);
 	return tree_add(
 		builder->attribution->tree, builder->path.items, builder->path.len, cell->count);

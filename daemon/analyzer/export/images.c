@@ -1,0 +1,131 @@
+#include "analyzer/export/images.h"
+
+#include "analyzer/export/values.h"
+#include "base/vec.h"
+
+static const struct {
+	const char *name, *fix;
+} LACKS[IMAGE_LACKS] = {
+	[IMAGE_IS_GENERATED] = {"generated_code",
+		"code that was made while the program ran has no file, and the maps that run times can "
+		"write are not "
+		"read yet: run it without its compiler (node --jitless, java -Xint)"},
+	[IMAGE_NOT_OPENED] = {"file_not_opened",
+		"the file could not be opened when it was first seen: make it readable for the user of "
+		"profd "
+		"(chmod a+r), do not delete it while the program runs, or run profd as root"},
+	[IMAGE_REPLACED] = {"file_replaced", "the file was replaced since it was mapped: record again"},
+	[IMAGE_STRIPPED] = {"stripped",
+		"the file is stripped, and separate debug files are not read yet: link it without -s and "
+		"install it without strip (meson: -Dstrip=false, cargo: strip = false in the profile)"},
+};
+
+enum image_lack image_lack_of(const struct json_input *input, uint32_t index)
+{
+	if (input->attribution->images[index].unnamed == 0) {
+		return IMAGE_LACKS_NOTHING;
+	}
+	if (input->model->images.items[index].kind == JOURNAL_IMAGE_ANONYMOUS) {
+		return IMAGE_IS_GENERATED;
+	}
+	switch (symbols_state(input->symbols, index)) {
+	case SYMBOLS_NOT_OPENED:
+		return IMAGE_NOT_OPENED;
+	case SYMBOLS_CHANGED:
+		return IMAGE_REPLACED;
+	case SYMBOLS_NONE:
+	case SYMBOLS_DYNSYM:
+		return IMAGE_STRIPPED;
+	default:
+		return IMAGE_LACKS_NOTHING;
+	}
+}
+
+const char *image_fix(enum image_lack lack)
+{
+	return LACKS[lack].fix;
+}
+
+const char *image_lack_name(enum image_lack lack)
+{
+	return LACKS[lack].name;
+}
+
+static const char *kind_name(uint64_t kind)
+{
+	static const char *const names[] = {
+		"unknown", "elf", "macho", "dyld_cache", "vdso", "kernel", "anonymous"};
+
+	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "unknown";
+}
+
+static const char *symbols_name(enum symbols_state state)
+{
+	return state == SYMBOLS_SYMTAB ? "symtab" : state == SYMBOLS_DYNSYM ? "dynsym" : "none";
+}
+
+static bool set_hex(json_t *object, const char *name, const uint8_t *bytes, size_t len)
+{
+	static const char digits[] = "0123456789abcdef";
+	char hex[MODEL_BUILD_ID_BYTES * 2 + 1];
+
+	for (size_t i = 0; i < len; i++) {
+		hex[i * 2] = digits[bytes[i] >> 4];
+		hex[i * 2 + 1] = digits[bytes[i] & 15];
+	}
+	hex[len * 2] = '\0';
+	return value_set(object, name, json_string(hex));
+}
+
+static bool set_build_id(const struct json_input *input, json_t *object, uint32_t index)
+{
+	const struct model_image *image = &input->model->images.items[index];
+	size_t len = image->build_id_bytes;
+	const uint8_t *id = len > 0 ? image->build_id : symbols_build_id(input->symbols, index, &len);
+
+	return id == NULL || set_hex(object, "build_id", id, len);
+}
+
+static json_t *image(const struct json_input *input, uint32_t index)
+{
+	const struct model_image *item = &input->model->images.items[index];
+	const struct attribution_image *counts = &input->attribution->images[index];
+	const char *fix = image_fix(image_lack_of(input, index));
+	json_t *object = json_pack("{s:s,s:o,s:o,s:o,s:o,s:b,s:s,s:o}", "kind", kind_name(item->kind),
+		"samples", value_number(counts->samples), "share",
+		value_share(counts->samples, input->attribution->samples), "self",
+		value_number(counts->self), "frames", value_number(counts->frames), "opened",
+		(int)item->was_opened, "symbols", symbols_name(symbols_state(input->symbols, index)),
+		"unsymbolized", value_share(counts->unnamed, counts->frames));
+
+	if (object == NULL || !value_set_text(object, "path", input->strings, item->path) ||
+		!set_build_id(input, object, index) ||
+		(fix != NULL && !value_set(object, "fix", json_string(fix)))) {
+		json_decref(object);
+		return NULL;
+	}
+	return object;
+}
+
+json_t *images_json(const struct json_input *input)
+{
+	VEC(struct value_ranked) ranked = {0};
+	bool done = true;
+
+	for (size_t i = 0; done && i < input->model->images.len; i++) {
+		const struct value_ranked item = {input->attribution->images[i].samples, (uint32_t)i};
+
+		done = item.samples == 0 || VEC_PUSH(&ranked, item);
+	}
+	value_rank(ranked.items, ranked.len);
+	json_t *array = done ? json_array() : NULL;
+
+	for (size_t i = 0; array != NULL && i < ranked.len; i++) {
+		if (json_array_append_new(array, image(input, ranked.items[i].index)) != 0) {
+			json_decref(array);
+			array = NULL;
+		}
+	}
+	VEC_FINISH(&ranked);
+	return array;
+}

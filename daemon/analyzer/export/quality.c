@@ -1,0 +1,223 @@
+#include "analyzer/export/quality.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyzer/export/images.h"
+#include "analyzer/export/values.h"
+#include "base/vec.h"
+#include "protocol/text.h"
+
+json_t *quality_shares(const struct attribution *attribution)
+{
+	uint64_t count = attribution->samples;
+
+	return json_pack("{s:o,s:o,s:o,s:o}", "complete", value_share(attribution->complete, count),
+		"stitched", value_share(attribution->stitched, count), "truncated",
+		value_share(attribution->truncated, count), "unsymbolized",
+		value_share(attribution->unnamed, attribution->frames));
+}
+
+/* How many of an image's frames or samples a remedy is about. */
+typedef uint64_t (*part_fn)(const struct json_input *input, uint32_t image, int context);
+
+struct remedy {
+	const char *what;
+	uint64_t part, whole;
+	part_fn of_image; /* NULL: it is about no image */
+	int context;
+	const char *message; /* behind "N % of the " */
+	const char *hint;
+};
+
+static uint64_t unnamed_of(const struct json_input *input, uint32_t image, int lack)
+{
+	return (int)image_lack_of(input, image) == lack ? input->attribution->images[image].unnamed : 0;
+}
+
+static uint64_t ends_in(const struct json_input *input, uint32_t image, int is_broken)
+{
+	const struct attribution_image *counts = &input->attribution->images[image];
+
+	return is_broken ? counts->broken : counts->open;
+}
+
+static json_t *paths(const struct json_input *input, const struct remedy *remedy)
+{
+	VEC(struct value_ranked) ranked = {0};
+	bool done = true;
+
+	for (size_t i = 0; done && i < input->model->images.len; i++) {
+		const struct value_ranked item = {
+			remedy->of_image(input, (uint32_t)i, remedy->context), (uint32_t)i};
+
+		done = item.samples == 0 || VEC_PUSH(&ranked, item);
+	}
+	value_rank(ranked.items, ranked.len);
+	json_t *array = done ? json_array() : NULL;
+
+	for (size_t i = 0; array != NULL && i < ranked.len && i < QUALITY_REMEDY_IMAGES; i++) {
+		struct bytes_text path =
+			strings_text(input->strings, input->model->images.items[ranked.items[i].index].path);
+
+		if (json_array_append_new(array, text_json(path.data, path.len)) != 0) {
+			json_decref(array);
+			array = NULL;
+		}
+	}
+	VEC_FINISH(&ranked);
+	return array;
+}
+
+static json_t *remedy_json(const struct json_input *input, const struct remedy *remedy)
+{
+	char message[192];
+	double percent = (double)remedy->part * 100 / (double)remedy->whole;
+
+	snprintf(message, sizeof(message), "%.1f %% of the %s", percent, remedy->message);
+	json_t *object = json_pack("{s:s,s:o,s:s,s:s}", "what", remedy->what, "share",
+		value_share(remedy->part, remedy->whole), "message", message, "hint", remedy->hint);
+
+	if (object != NULL && remedy->of_image != NULL &&
+		!value_set(object, "images", paths(input, remedy))) {
+		json_decref(object);
+		return NULL;
+	}
+	return object;
+}
+
+static struct remedy naming(const struct json_input *input, enum image_lack lack)
+{
+	static const char *const messages[IMAGE_LACKS] = {
+		[IMAGE_IS_GENERATED] = "frames are in code that was made while the program ran",
+		[IMAGE_NOT_OPENED] = "frames are in files that could not be opened",
+		[IMAGE_REPLACED] = "frames are in files that were replaced while they were mapped",
+		[IMAGE_STRIPPED] = "frames are in files that have no symbols for them",
+	};
+	struct remedy remedy = {
+		.what = image_lack_name(lack),
+		.whole = input->attribution->frames,
+		.of_image = unnamed_of,
+		.context = (int)lack,
+		.message = messages[lack],
+		.hint = image_fix(lack),
+	};
+
+	for (size_t i = 0; i < input->model->images.len; i++) {
+		remedy.part += unnamed_of(input, (uint32_t)i, (int)lack);
+	}
+	return remedy;
+}
+
+/* Who asked for a depth has it raised there; else it is the kernel's. */
+static const char *depth_hint(const struct json_input *input)
+{
+	const json_t *options = json_object_get(input->facts, "options");
+
+	return json_integer_value(json_object_get(options, "max_depth")) > 0
+			   ? "ask for a greater max_depth"
+			   : "as root, while nothing is sampled: sysctl kernel.perf_event_max_stack=1024";
+}
+
+#define POINTERS                                                                                   \
+	"build the named files with -fno-omit-frame-pointer (Rust: -C force-frame-pointers=yes), or "  \
+	"use "                                                                                         \
+	"a distribution that does"
+
+static struct remedy ending(const struct json_input *input, enum journal_stack_end end)
+{
+	const struct attribution *attribution = input->attribution;
+	struct remedy remedy = {.part = attribution->ends[end], .whole = attribution->samples};
+
+	switch (end) {
+	case JOURNAL_STACK_DEPTH:
+		remedy.what = "depth_limit";
+		remedy.message = "stacks reached the depth limit and lack their outermost frames";
+		remedy.hint = depth_hint(input);
+		break;
+	case JOURNAL_STACK_BROKEN:
+		remedy.what = "no_frame_pointers";
+		remedy.of_image = ends_in;
+		remedy.context = 1;
+		remedy.message = "stacks were cut where the frame pointer leads nowhere";
+		remedy.hint = POINTERS;
+		break;
+	case JOURNAL_STACK_NONE:
+		remedy.what = "no_stack";
+		remedy.message = "samples have no stack";
+		remedy.hint =
+			"the thread had none to show (it ended, or was in the kernel): nothing has to be "
+			"done; kernel: true shows what it did there";
+		break;
+	default:
+		remedy.what = "end_unknown";
+		remedy.part = attribution->open;
+		remedy.of_image = ends_in;
+		remedy.message = "stacks end where nobody can tell whether callers are missing";
+		remedy.hint = POINTERS;
+		break;
+	}
+	return remedy;
+}
+
+static struct remedy hidden_kernel(const struct json_input *input)
+{
+	bool is_hidden = symbols_kernel_is_hidden(input->symbols);
+
+	return (struct remedy){
+		.what = "kernel_names_hidden",
+		.part = is_hidden ? input->attribution->elsewhere.kernel : 0,
+		.whole = input->attribution->samples,
+		.message = "samples are in functions of the kernel whose names it hides",
+		.hint = "as root: sysctl kernel.kptr_restrict=0, or give profd CAP_SYSLOG",
+	};
+}
+
+static int compare(const void *left, const void *right)
+{
+	const struct remedy *a = left;
+	const struct remedy *b = right;
+	double difference = (double)b->part * (double)a->whole - (double)a->part * (double)b->whole;
+
+	return difference < 0 ? -1 : difference > 0;
+}
+
+static json_t *remedies(const struct json_input *input)
+{
+	struct remedy all[] = {
+		naming(input, IMAGE_STRIPPED),
+		naming(input, IMAGE_NOT_OPENED),
+		naming(input, IMAGE_REPLACED),
+		naming(input, IMAGE_IS_GENERATED),
+		hidden_kernel(input),
+		ending(input, JOURNAL_STACK_DEPTH),
+		ending(input, JOURNAL_STACK_BROKEN),
+		ending(input, JOURNAL_STACK_UNKNOWN),
+		ending(input, JOURNAL_STACK_NONE),
+	};
+	size_t count = sizeof(all) / sizeof(all[0]);
+	json_t *array = json_array();
+
+	qsort(all, count, sizeof(*all), compare);
+	for (size_t i = 0; array != NULL && i < count; i++) {
+		bool is_much =
+			all[i].part > 0 && (double)all[i].part >= QUALITY_REMEDY_SHARE * (double)all[i].whole;
+
+		if (is_much && json_array_append_new(array, remedy_json(input, &all[i])) != 0) {
+			json_decref(array);
+			array = NULL;
+		}
+	}
+	return array;
+}
+
+json_t *quality_json(const struct json_input *input)
+{
+	json_t *object = quality_shares(input->attribution);
+
+	if (object != NULL && !value_set(object, "remedies", remedies(input))) {
+		json_decref(object);
+		return NULL;
+	}
+	return object;
+}
