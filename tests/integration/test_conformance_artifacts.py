@@ -13,6 +13,7 @@ import time
 import xml.parsers.expat
 import zlib
 
+import capture_schema
 from analyzers import Analyzer
 from contract import SENTENCE
 from harness import FOREVER, Client, Daemon, ProfdError, capture_end, main, program, read_folded, skip, target, wait_sampled, wait_until, write
@@ -479,6 +480,68 @@ def test_the_metadata():
             said = subprocess.run(["readelf", "-n", image["path"]], capture_output=True, text=True, check=False).stdout
             assert image["build_id"] == re.search(r"Build ID: (\w+)", said)[1], image
             assert 0 <= image["unsymbolized"] <= 1 and (image["unsymbolized"] < 0.5 or image["fix"]), image
+
+
+CAUSES = ("lost", "throttled", "not_permitted", "too_short", "unexplained")
+
+
+@SENTENCE("In `samples` exactly `expected` (the CPU time by the kernel's accounting, in periods) = `count` + `lost` + `throttled` + "
+          "`not_permitted` + `too_short` + `unexplained`;", "A thread's `expected` = `samples` + `not_permitted` + `too_short` + `unexplained`.",
+          "The `self` of all `images` and the numbers in `samples.elsewhere` are `count`.",
+          "`quality.remedies` is [{what, share, images?, message, hint}]: for each reason for which stacks or names are less good than they could "
+          "be, the largest share first, the files that it is about and what would help.")
+def test_the_accounting_and_the_remedies():
+    with Daemon() as daemon:
+        client = daemon.connect()
+        made = launch(client, [target("shares_stripped"), "2", "150", "0"], profile={"hz": 2000})
+        _, params = capture_end(client, made["capture_id"])
+        exited = client.wait_event("ProcessExited", build_id=made["build_id"])
+        with open(params["metadata_path"]) as file:
+            data = json.load(file)
+        samples = data["samples"]
+        own = (exited["user_us"] + exited["system_us"]) * 1000 / samples["period"]  # by wait4(2)
+        assert abs(samples["expected"] - own) < 0.25 * own + 4, (samples, own)
+        assert samples["expected"] == samples["count"] + sum(samples[cause] for cause in CAUSES), samples
+        told = [thread for thread in data["threads"] if "expected" in thread]
+        assert len(told) >= 2 and len(data["threads"]) == 3, data["threads"]
+        for thread in told:
+            assert thread["expected"] == thread["samples"] + sum(thread[cause] for cause in CAUSES[2:]), thread
+        assert sum(image["self"] for image in data["images"]) + sum(samples["elsewhere"].values()) == samples["count"], data["images"]
+        remedies = data["quality"]["remedies"]
+        assert sorted((remedy["share"] for remedy in remedies), reverse=True) == [remedy["share"] for remedy in remedies]
+        assert {"stripped", "end_unknown"} >= {remedy["what"] for remedy in remedies} and remedies, remedies
+        stripped, = [remedy for remedy in remedies if remedy["what"] == "stripped"]
+        assert stripped["share"] == data["quality"]["unsymbolized"] > 0.5 and target("shares_stripped") in stripped["images"], stripped
+        for remedy in remedies:
+            assert set(remedy) == {"what", "share", "images", "message", "hint"} and "-" in remedy["hint"], remedy
+
+
+@SENTENCE("when that CPU time is not known only `count`, `lost` and `throttled` are there.")
+def test_the_accounting_without_the_kernels_word():
+    journal = small()
+    journal.stack(1, 10, [(BASE + 0x100, NATIVE)])
+    journal.sample(10, 1, 7)
+    analyzer = Analyzer(journal.end())
+    assert analyzer.finish()["type"] == "done"
+    with open(analyzer.path("json")) as file:
+        samples = json.load(file)["samples"]
+    analyzer.stop()
+    assert samples["count"] == 7 and samples["lost"] == samples["throttled"] == 0, samples
+    assert not set(samples) & {"expected", *CAUSES[2:], "cpu_time_ns"}, samples
+
+
+@SENTENCE("`capture.schema.json` (JSON Schema, draft 2020-12; installed in `share/doc/profd`) says what each member is; members are only ever added.")
+def test_the_schema_of_the_metadata():
+    if capture_schema.validator() is None:
+        skip("python3-jsonschema is missing")
+    with Daemon() as daemon:
+        with open(make(daemon.connect())["metadata_path"]) as file:
+            data = json.load(file)
+    capture_schema.check(data)
+    assert "2020-12" in capture_schema.schema()["$schema"]
+    # None of those that were there when it was first written down is gone.
+    assert set(capture_schema.schema()["required"]) >= {"schema", "version", "target", "options", "effective", "clock", "samples", "threads",
+                                                        "images", "quality", "warnings"}
 
 
 if __name__ == "__main__":

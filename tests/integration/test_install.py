@@ -182,5 +182,11 @@ def test_completions_are_where_the_shells_look():
         assert os.path.isfile(os.path.join(prefix, "share", path)), path
 
 
+def test_the_schema_of_captures_is_installed():
+    _, prefix = install()
+    with open(os.path.join(prefix, "share", "doc", "profd", "capture.schema.json")) as file:
+        assert json.load(file)["properties"]["schema"]["const"] == "profd.capture"
+
+
 if __name__ == "__main__":
     main(globals())

@@ -29,6 +29,8 @@ import tempfile
 import time
 import traceback
 
+import capture_schema
+
 BUILD = os.environ.get("PROFD_BUILD_DIR", os.path.join(os.path.dirname(__file__), "..", "..", "build"))
 BUILD = os.path.abspath(BUILD)
 SANITIZED = os.environ.get("PROFD_SANITIZED", "") == "1"
@@ -288,6 +290,7 @@ class Daemon:
                 assert not os.path.exists(self.socket_path), "the socket was left behind"
             if kind is None:
                 assert "Sanitizer" not in log and "runtime error" not in log, log
+                capture_schema.check_below(self.data_dir)
         finally:
             self.clean()
 

@@ -23,7 +23,7 @@
  *   "functions": [{"function", "image", "kernel", "self", "total"}]      the first 1000, by self
  *   "warnings", "artifacts": {"folded": {"file", "bytes", "stacks"}, …}
  *
- * docs/capture.schema.json says what each member is, and is installed beside the other documents.
+ * docs/capture.schema.json says what each member is.
  * Shares are reals from 0 to 1 with 4 decimals. Bytes that are no UTF-8 are U+FFFD, and beside such a text is <its member>_b64.
  */
 struct json_input {
