@@ -18,6 +18,10 @@
  * PERF_RECORD_READ (inherit_stat) would tell each thread's time at its end. But the kernel writes it into the rings of all processors from
  * the one on which the thread ends, and these rings have no lock: they can be broken by it. And each switch between two threads would cost more.
  */
+struct perf_pace {
+	uint64_t next_ns, pause_ns;
+};
+
 struct perf_accounts {
 	const struct perf_events *events; /* borrowed */
 	pid_t pid;
@@ -25,16 +29,18 @@ struct perf_accounts {
 	bool is_fresh;                 /* latest is as of the end */
 	struct target_cpu_time before; /* sampling, of the process */
 	struct target_cpu_time latest; /* since then */
-	uint64_t next_ns, pause_ns;
+	struct perf_pace process_pace, thread_pace;
 	double
 		withheld_share; /* of the time in which events were throttled, as far as it is known: their threads ran */
 	size_t cursor; /* in the tasks: where the next look at threads begins */
 };
 
-/* The first looks come soon, for programs that are short; then one every PERF_ACCOUNTS_PAUSE_NS. */
-#define PERF_ACCOUNTS_FIRST_NS 10000000
-#define PERF_ACCOUNTS_PAUSE_NS 250000000
-/* A look at a thread costs 10 to 20 µs. Of more threads than this, others are looked at each time. */
+/* The first looks come soon, for programs that are short; then, each pause twice the one before, at last one every so often. */
+#define PERF_ACCOUNTS_FIRST_NS        10000000
+#define PERF_ACCOUNTS_PAUSE_NS        250000000
+#define PERF_ACCOUNTS_FIRST_THREAD_NS 160000000
+#define PERF_ACCOUNTS_THREAD_PAUSE_NS 1000000000
+/* A look at a process costs 2 µs, at a thread some 30. Of more threads than this, others are looked at each time. */
 #define PERF_ACCOUNTS_THREADS     8
 #define PERF_ACCOUNTS_END_THREADS 1024 /* at the end of sampling, which waits for it */
 

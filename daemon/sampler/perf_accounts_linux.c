@@ -3,17 +3,32 @@
 void perf_accounts_begin(
 	struct perf_accounts *accounts, const struct perf_events *events, pid_t pid, bool is_gated)
 {
-	*accounts = (struct perf_accounts){.events = events,
+	*accounts = (struct perf_accounts){
+		.events = events,
 		.pid = pid,
 		.is_gated = is_gated,
-		.pause_ns = PERF_ACCOUNTS_FIRST_NS,
-		.withheld_share = 1};
+		.process_pace = {.pause_ns = PERF_ACCOUNTS_FIRST_NS},
+		.thread_pace = {.pause_ns = PERF_ACCOUNTS_FIRST_THREAD_NS},
+		.withheld_share = 1,
+	};
 	target_process_cpu_time(pid, &accounts->before);
 }
 
 uint64_t perf_accounts_wait_ns(const struct perf_accounts *accounts, uint64_t now_ns)
 {
-	return accounts->next_ns > now_ns ? accounts->next_ns - now_ns : 0;
+	uint64_t next_ns = accounts->process_pace.next_ns;
+	return next_ns > now_ns ? next_ns - now_ns : 0;
+}
+
+/* Is it time? Then the next is after twice the pause. */
+static bool is_due(struct perf_pace *pace, uint64_t now_ns, uint64_t longest_ns)
+{
+	if (now_ns < pace->next_ns) {
+		return false;
+	}
+	pace->next_ns = now_ns + pace->pause_ns;
+	pace->pause_ns = pace->pause_ns * 2 < longest_ns ? pace->pause_ns * 2 : longest_ns;
+	return true;
 }
 
 static bool see_process(struct perf_accounts *accounts)
@@ -85,20 +100,19 @@ static void look_at_threads(struct perf_accounts *accounts, const struct perf_re
 void perf_accounts_look(
 	struct perf_accounts *accounts, const struct perf_records *records, uint64_t now_ns)
 {
-	if (records->names.len == 0 || now_ns < accounts->next_ns) {
-		return; /* a gate still waits, or it is not due */
+	if (records->names.len == 0) {
+		return; /* a gate still waits */
 	}
 	/* Told with the time of the last record: those of the last millisecond are still to come. */
-	if (see_process(accounts)) {
+	if (is_due(&accounts->process_pace, now_ns, PERF_ACCOUNTS_PAUSE_NS) && see_process(accounts)) {
 		tell(accounts, records, records->last_ns, 0, &accounts->latest);
 		if (records->withheld_ns > 0) {
 			learn_withheld(accounts, records, perf_events_count(accounts->events).cpu_ns);
 		}
 	}
-	look_at_threads(accounts, records, records->last_ns, PERF_ACCOUNTS_THREADS);
-	accounts->next_ns = now_ns + accounts->pause_ns;
-	accounts->pause_ns = accounts->pause_ns * 2 < PERF_ACCOUNTS_PAUSE_NS ? accounts->pause_ns * 2
-																		 : PERF_ACCOUNTS_PAUSE_NS;
+	if (is_due(&accounts->thread_pace, now_ns, PERF_ACCOUNTS_THREAD_PAUSE_NS)) {
+		look_at_threads(accounts, records, records->last_ns, PERF_ACCOUNTS_THREADS);
+	}
 }
 
 void perf_accounts_look_back(struct perf_accounts *accounts)

@@ -52,7 +52,7 @@ struct sampler_mapping { /* executable mappings only */
 
 /*
  * By the kernel's own accounting, since sampling began. A process's last one comes after the last record and is exact; those before it, and those of threads
- * (told while several live, and for a thread for the last time up to 250 ms before its end), are as of the look.
+ * (told while several live, and for a thread for the last time up to a second before its end), are as of the look.
  */
 struct sampler_cpu_time {
 	uint64_t time_ns;

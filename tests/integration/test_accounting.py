@@ -25,9 +25,9 @@ def test_each_thread_has_its_own_cpu_time():
         assert len(said) == 10 and set(said) == set(told), (said, told)
         for name, cpu_ns in said.items():
             thread = told[name]
-            # Up to 250 ms before its end by the kernel, then by its samples: they differ by chance.
+            # Up to a second before its end by the kernel, then by its samples: they differ by chance.
             assert abs(thread["cpu_time_ns"] - cpu_ns) <= 0.1 * cpu_ns + 10 * period, (thread, cpu_ns)
-            assert thread.get("cpu_time_estimated_ns", 0) <= min(thread["cpu_time_ns"], 0.4e9), thread
+            assert thread.get("cpu_time_estimated_ns", 0) <= thread["cpu_time_ns"], thread
             assert abs(thread["expected"] - cpu_ns / period) <= 0.1 * thread["expected"] + 10, (thread, cpu_ns)
         assert sum(thread["cpu_time_ns"] for thread in profile.data["threads"]) <= 1.02 * samples["cpu_time_ns"]
         assert is_small(samples), samples
