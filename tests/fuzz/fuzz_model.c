@@ -143,6 +143,33 @@ static void write_folded(const struct attribution *attribution)
 	buffer_finish(&out);
 }
 
+static json_int_t number(const json_t *object, const char *name)
+{
+	return json_integer_value(json_object_get(object, name));
+}
+
+/* Whatever the journal says: what should be there is what became of it, and each sample has one innermost place. */
+static void check_sums(const json_t *document)
+{
+	const json_t *samples = json_object_get(document, "samples"), *item;
+	const json_t *elsewhere = json_object_get(samples, "elsewhere");
+	json_int_t self = number(elsewhere, "kernel") + number(elsewhere, "unmapped") +
+					  number(elsewhere, "other") + number(elsewhere, "no_stack");
+	size_t i;
+	json_array_foreach(json_object_get(document, "images"), i, item)
+	{
+		self += number(item, "self");
+	}
+	bool is_told = json_object_get(samples, "expected") != NULL;
+	if (self != number(samples, "count") ||
+		(is_told && number(samples, "expected") !=
+						number(samples, "count") + number(samples, "lost") +
+							number(samples, "throttled") + number(samples, "not_permitted") +
+							number(samples, "too_short") + number(samples, "unexplained"))) {
+		abort();
+	}
+}
+
 static void write_json(const struct json_input *input)
 {
 	struct buffer out = {0};
@@ -154,6 +181,7 @@ static void write_json(const struct json_input *input)
 		abort();
 	}
 	check_text(&out);
+	check_sums(again);
 	json_decref(again);
 	buffer_finish(&out);
 }

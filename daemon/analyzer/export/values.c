@@ -5,6 +5,8 @@
 #include "protocol/limits.h"
 #include "protocol/text.h"
 
+#define MOST_SHARE 1e9 /* of a journal that tells nonsense */
+
 json_t *value_number(uint64_t value)
 {
 	return json_integer((json_int_t)(value < LIMIT_INTEGER ? value : LIMIT_INTEGER));
@@ -19,6 +21,7 @@ json_t *value_share(uint64_t part, uint64_t whole)
 {
 	double value = whole == 0 ? 0.0 : (double)part / (double)whole;
 
+	value = value < MOST_SHARE ? value : MOST_SHARE;
 	return json_real((double)(uint64_t)(value * 1e4 + 0.5) / 1e4);
 }
 
