@@ -30,6 +30,8 @@
 #define DRAIN_MS       250
 #define DRAIN_LEAST_MS 5
 #define ENDED_MS       1000
+#define FIRST_NS       1000000000
+#define FIRST_WAIT_MS  20
 #define ATTACH_ROUNDS  64
 #define HINT_LEAST_MS  2
 #define HINT_MOST_MS   64
@@ -142,18 +144,26 @@ static void follow_hints(struct sampler *sampler, bool is_over)
 	}
 }
 
+/* Soon after the start a gate becomes its program: the sooner that is seen, the more is known of one that is short. A hint tells it at once. */
+static uint64_t wait_for_looks_ms(const struct sampler *sampler)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	if (sampler->records.names.len == 0) {
+		bool is_blind = sampler->hints.count == 0 && now_ns - sampler->begin_ns < FIRST_NS;
+		return is_blind ? FIRST_WAIT_MS : DRAIN_MS;
+	}
+	return (perf_accounts_wait_ns(&sampler->accounts, now_ns) + 999999) / 1000000;
+}
+
 /* Until the rings are to be read, or the accounts to be looked at, or the hints to be listened to again. */
 static int wait_ms(const struct sampler *sampler, bool has_ended)
 {
-	int most = sampler->hint_ms > 0 && sampler->hint_ms < sampler->drain_ms ? sampler->hint_ms
-																			: sampler->drain_ms;
-	uint64_t look_ns = perf_accounts_wait_ns(&sampler->accounts, clock_monotonic_ns());
-	uint64_t look_ms = (look_ns + 999999) / 1000000;
+	uint64_t looks_ms = wait_for_looks_ms(sampler);
+	int ms = looks_ms < (uint64_t)sampler->drain_ms ? (int)looks_ms : sampler->drain_ms;
 	if (has_ended) {
 		return ENDED_MS;
 	}
-	/* 0: not before the first records. */
-	return look_ms > 0 && look_ms < (uint64_t)most ? (int)look_ms : most;
+	return sampler->hint_ms > 0 && sampler->hint_ms < ms ? sampler->hint_ms : ms;
 }
 
 /* Of how many descriptors: those of the hints are the last. */
