@@ -294,6 +294,40 @@ static void tells_how_good_the_stacks_are(void **state)
 	assert_non_null(strstr(json_string_value(at(list, "1.message")), "20.0 %"));
 }
 
+/* Each kind of image gets the advice that helps it: a heap with code in it is no file, and the kernel's page cannot be built anew. */
+static void advises_what_helps_each_image(void **state)
+{
+	struct fixture *fixture = *state;
+	static const struct {
+		uint64_t kind;
+		const char *fix;
+	} images[] = {
+		{JOURNAL_IMAGE_ANONYMOUS, "--jitless"},
+		{JOURNAL_IMAGE_UNKNOWN, "--jitless"},
+		{JOURNAL_IMAGE_VDSO, NULL},
+		{JOURNAL_IMAGE_ELF, "chmod a+r"},
+	};
+
+	for (unsigned i = 0; i < 4; i++) {
+		const struct recorded_frame leaf[] = {{0x100000 * (i + 1), NATIVE}};
+
+		recorded_image(&fixture->journal, 10 + i, images[i].kind, TEXT_MAIN);
+		recorded_map(&fixture->journal, 10, leaf[0].value, 0x1000, 0, 10 + i);
+		recorded_stack(&fixture->journal, 10 + i, 10, JOURNAL_STACK_COMPLETE, leaf, 1);
+		recorded_samples(&fixture->journal, 10, 10 + i, 40 - i);
+	}
+	json_t *json = written(fixture);
+
+	for (size_t i = 0; i < 4; i++) {
+		json_t *fix = json_object_get(json_array_get(at(json, "images"), i), "fix");
+
+		assert_true((fix == NULL) == (images[i].fix == NULL));
+		assert_true(fix == NULL || strstr(json_string_value(fix), images[i].fix) != NULL);
+	}
+	assert_string(json, "quality.remedies.0.what", "generated_code");
+	assert_share(json, "quality.remedies.0.share", 0.5130); /* (40 + 39) of 154 */
+}
+
 /* Who asked for a depth is told to ask for more; who did not, of the kernel's limit. */
 static void knows_whose_limit_cut_the_stacks(void **state)
 {
@@ -493,6 +527,7 @@ int main(void)
 		CASE(lists_threads_and_images_by_their_samples),
 		CASE(names_places_that_have_no_symbol),
 		CASE(tells_how_good_the_stacks_are),
+		CASE(advises_what_helps_each_image),
 		CASE(knows_whose_limit_cut_the_stacks),
 		CASE(advises_nothing_when_nothing_is_missing),
 		CASE(is_whole_without_a_sample),

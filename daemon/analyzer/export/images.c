@@ -22,11 +22,13 @@ static const struct {
 
 enum image_lack image_lack_of(const struct json_input *input, uint32_t index)
 {
-	if (input->attribution->images[index].unnamed == 0) {
-		return IMAGE_LACKS_NOTHING;
+	uint64_t kind = input->model->images.items[index].kind;
+
+	if (input->attribution->images[index].unnamed == 0 || kind == JOURNAL_IMAGE_VDSO) {
+		return IMAGE_LACKS_NOTHING; /* the kernel's own has the names that it has */
 	}
-	if (input->model->images.items[index].kind == JOURNAL_IMAGE_ANONYMOUS) {
-		return IMAGE_IS_GENERATED;
+	if (kind == JOURNAL_IMAGE_ANONYMOUS || kind == JOURNAL_IMAGE_UNKNOWN) {
+		return IMAGE_IS_GENERATED; /* also on a heap or stack */
 	}
 	switch (symbols_state(input->symbols, index)) {
 	case SYMBOLS_NOT_OPENED:

@@ -9,8 +9,8 @@
 
 /* Why frames in an image have no names. */
 enum image_lack {
-	IMAGE_LACKS_NOTHING,
-	IMAGE_IS_GENERATED, /* code without a file */
+	IMAGE_LACKS_NOTHING, /* or nothing would help */
+	IMAGE_IS_GENERATED,  /* code without a file */
 	IMAGE_NOT_OPENED,
 	IMAGE_REPLACED,
 	IMAGE_STRIPPED, /* no symbol table, or the exported functions alone */
