@@ -143,7 +143,9 @@ static bool start_capture(struct record *record, struct error *err)
 {
 	json_t *params =
 		json_pack("{s:i, s:b}", "pid", (int)record->gate.pid, "kernel", record->kernel);
-	json_object_set(params, "svg", record->svg);
+	if (json_object_size(record->svg) > 0) {
+		json_object_set(params, "svg", record->svg);
+	}
 	if (record->hz > 0) {
 		json_object_set_new(params, "hz", json_integer(record->hz));
 	}

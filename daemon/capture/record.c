@@ -322,6 +322,15 @@ static void set_target(json_t *object, const struct record *record)
 	set_text(object, "signal", record->was_signalled ? name : NULL);
 }
 
+/* 0 of both: it is not known any more. */
+static void set_usage(json_t *object, const struct record *record)
+{
+	if (record->has_exit && record->user_us + record->system_us > 0) {
+		set_count(object, "user_us", record->user_us);
+		set_count(object, "system_us", record->system_us);
+	}
+}
+
 /* What could be long goes, the least wanted first, until the object fits one line. */
 static json_t *fit(json_t *object)
 {
@@ -351,6 +360,8 @@ json_t *record_to_json(const struct record *record)
 	set_time(object, "ended_unix_us", record->ended_unix_us);
 	set_effective(object, record);
 	set_count(object, "rings_bytes", record->effective.ring_bytes);
+	set_count(object, "cpus", record->effective.cpus);
+	set_usage(object, record);
 	set_copy(object, "options", record->options);
 	set_text(object, "folder", record->folder);
 	set_result(object, record);
@@ -375,10 +386,7 @@ json_t *record_facts(const struct record *record)
 	json_t *target = json_object();
 	set_count(target, "pid", (uint64_t)record->pid);
 	set_target(target, record);
-	if (record->has_exit) {
-		set_count(target, "user_us", record->user_us);
-		set_count(target, "system_us", record->system_us);
-	}
+	set_usage(target, record);
 	json_t *effective = json_object();
 	set_effective(effective, record);
 	json_object_set_new(effective, "kernel", json_boolean(record->effective.kernel_frames));

@@ -38,6 +38,8 @@ static json_t *copy_of(const json_t *kept, const char *name, json_type type)
 static void restore_exit(struct record *record, const json_t *kept)
 {
 	const json_t *exit_code = json_object_get(kept, "exit_code");
+	record->user_us = count_of(kept, "user_us");
+	record->system_us = count_of(kept, "system_us");
 	const char *name = json_string_value(json_object_get(kept, "signal"));
 	if (json_is_integer(exit_code)) {
 		record->has_exit = true;
@@ -84,6 +86,8 @@ static void restore_effective(struct record *record, const json_t *kept)
 		.name = sampler_name(kept),
 		.hz = count_of(kept, "hz"),
 		.period_ns = count_of(kept, "period_ns"),
+		.ring_bytes = count_of(kept, "rings_bytes"),
+		.cpus = count_of(kept, "cpus"),
 		.kernel_sampled = json_is_true(json_object_get(kept, "kernel_sampled")),
 		.kernel_frames = json_is_true(json_object_get(json_object_get(kept, "options"), "kernel")),
 	};
@@ -159,7 +163,6 @@ bool record_restore_ended(struct record *record, const json_t *kept)
 	if (summary == NULL && record->ended_unix_us > record->started_unix_us) {
 		record->elapsed_ms = (record->ended_unix_us - record->started_unix_us) / 1000;
 	}
-	record->effective.ring_bytes = count_of(kept, "rings_bytes");
 	drop_findings(record);
 	return true;
 }

@@ -114,7 +114,7 @@ def test_a_client_killed_while_replies_and_events_are_on_their_way_leaves_whole_
         for path in now["files"]:
             if path.count("/") == 2:
                 files[path.split("/")[1]].append(path.split("/")[2])
-        whole = ["capture.folded", "capture.journal", "capture.json", "capture.svg", "record.json"]
+        whole = ["capture.folded", "capture.journal", "capture.json", "capture.svg", "capture.symbols", "record.json"]
         for capture_id, ended in now["captures"]:
             assert files.pop(capture_id) == (whole if ended == "finished" else ["capture.journal", "record.json"]), ended
         assert files == {}, files
@@ -131,7 +131,7 @@ def test_a_profctl_killed_at_any_moment_leaves_no_capture_running():
                 killed.kill()
         wait_until(lambda: client.call("GetStatus")["captures"] == 0 and client.call("GetStatus")["clients"] == 1, 20, "the end")
         check_closed_as_before(daemon, before)
-        whole = {"finished": ["capture.folded", "capture.journal", "capture.json", "capture.svg"], "failed": ["capture.journal"]}
+        whole = {"finished": ["capture.folded", "capture.journal", "capture.json", "capture.svg", "capture.symbols"], "failed": ["capture.journal"]}
         records = {record["capture_id"]: record for record in client.everything("ListCaptures", "captures")}
         assert sorted(os.listdir(folder)) == sorted(records), "a folder without its record"
         for record in records.values():

@@ -25,7 +25,7 @@ def test_a_program_that_ends_becomes_artifacts():
             for key in params:
                 assert key == "seq" or record[key] == params[key], key
             assert record["exit_code"] == 0
-            assert sorted(os.listdir(record["folder"])) == ["capture.folded", "capture.journal", "capture.json", "capture.svg", "record.json"]
+            assert sorted(os.listdir(record["folder"])) == ["capture.folded", "capture.journal", "capture.json", "capture.svg", "capture.symbols", "record.json"]
             for artifact in params["artifacts"]:
                 status = os.stat(artifact["path"])
                 assert status.st_size == artifact["bytes"] and stat.S_IMODE(status.st_mode) == 0o600
