@@ -422,6 +422,9 @@ def run_together(cases):
 
 def main(names, together=False):
     """Runs the cases of a module (or those named on the command line) and prints TAP."""
+    for ignored in (signal.SIGHUP, signal.SIGINT): # by nohup, or a shell's &: what we start would ignore them too
+        if signal.getsignal(ignored) == signal.SIG_IGN:
+            signal.signal(ignored, signal.SIG_DFL)
     cases = [(name, case) for name, case in names.items() if name.startswith("test_") and callable(case)]
     if len(sys.argv) > 1:
         cases = [(name, case) for name, case in cases if name in sys.argv[1:]]
