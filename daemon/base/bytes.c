@@ -73,6 +73,27 @@ uint64_t bytes_varint(struct bytes *bytes)
 	return 0;
 }
 
+int64_t bytes_signed_varint(struct bytes *bytes)
+{
+	uint64_t value = 0;
+	for (unsigned shift = 0; shift < 64; shift += 7) {
+		const uint8_t *at = bytes_take(bytes, 1);
+		if (at == NULL) {
+			return 0;
+		}
+		if (shift == 63 && *at != 0 && *at != 0x7f) {
+			break;
+		}
+		value |= (uint64_t)(*at & 0x7f) << shift;
+		if ((*at & 0x80) == 0) {
+			bool is_negative = (*at & 0x40) != 0 && shift < 57;
+			return (int64_t)(is_negative ? value | UINT64_MAX << (shift + 7) : value);
+		}
+	}
+	bytes->bad = true;
+	return 0;
+}
+
 struct bytes_text bytes_text(struct bytes *bytes)
 {
 	uint64_t len = bytes_varint(bytes);

@@ -36,6 +36,8 @@ uint32_t bytes_u32(struct bytes *bytes);
 uint64_t bytes_u64(struct bytes *bytes);
 /* Unsigned LEB128; more than 64 bits is bad. */
 uint64_t bytes_varint(struct bytes *bytes);
+/* Signed LEB128 (DWARF 5, section 7.6); more than 64 bits is bad. */
+int64_t bytes_signed_varint(struct bytes *bytes);
 /* len bytes, or NULL and bad. */
 const uint8_t *bytes_take(struct bytes *bytes, size_t len);
 /* A varint length and so many bytes. */

@@ -43,6 +43,33 @@ static void varints_are_the_ones_of_the_dwarf_standard(void **state)
 	assert_true(in.bad);
 }
 
+static void signed_varints_are_the_ones_of_the_dwarf_standard(void **state)
+{
+	(void)state;
+	/* DWARF 5, figure 23, and the ends of the range */
+	static const struct {
+		int64_t value;
+		size_t len;
+		uint8_t bytes[10];
+	} vectors[] = {{2, 1, {2}}, {-2, 1, {0x7e}}, {127, 2, {0xff, 0}}, {-127, 2, {0x81, 0x7f}},
+		{128, 2, {0x80, 1}}, {-128, 2, {0x80, 0x7f}}, {129, 2, {0x81, 1}}, {-129, 2, {0xff, 0x7e}},
+		{INT64_MAX, 10, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0}},
+		{INT64_MIN, 10, {0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f}}};
+	for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+		struct bytes in = bytes_of(vectors[i].bytes, vectors[i].len);
+		assert_int_equal(bytes_signed_varint(&in), vectors[i].value);
+		assert_false(in.bad);
+		assert_int_equal(bytes_left(&in), 0);
+		in = bytes_of(vectors[i].bytes, vectors[i].len - 1);
+		bytes_signed_varint(&in);
+		assert_true(in.bad);
+	}
+	static const uint8_t too_large[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1};
+	struct bytes in = bytes_of(too_large, sizeof(too_large));
+	bytes_signed_varint(&in);
+	assert_true(in.bad);
+}
+
 static void zigzag_keeps_every_sign(void **state)
 {
 	(void)state;
@@ -161,6 +188,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(varints_are_the_ones_of_the_dwarf_standard),
+		cmocka_unit_test(signed_varints_are_the_ones_of_the_dwarf_standard),
 		cmocka_unit_test(zigzag_keeps_every_sign),
 		cmocka_unit_test(a_read_beyond_the_end_is_zero_and_stays_bad),
 		cmocka_unit_test(a_map_agrees_with_an_array_over_random_work),
