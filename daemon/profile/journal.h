@@ -91,6 +91,8 @@ enum journal_stack_end {
 	JOURNAL_STACK_COPY = 3,     /* the copied part of the stack ended */
 	JOURNAL_STACK_BROKEN = 4,   /* memory or tables contradict themselves */
 	JOURNAL_STACK_NONE = 5,     /* nothing could be read */
+	JOURNAL_STACK_NO_RULE = 6,  /* nothing is known about the last frame's code */
+	JOURNAL_STACK_LOOP = 7,     /* a step that did not move */
 };
 
 /* What the thread did when it was sampled. */

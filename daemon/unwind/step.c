@@ -1,0 +1,218 @@
+#include "unwind/step.h"
+
+#include "unwind/cfi_expression.h"
+
+#define USER_ADDRESS_BITS 56 /* with five levels of page tables */
+#define RECORD_REACH                                                                               \
+	(8 << 20) /* how far above sp a frame pointer may point to count as cut, not as something else */
+
+enum unwind_step step_unreadable(struct step_walk *walk, uint64_t address)
+{
+	const struct unwind_memory *memory = walk->frame.memory;
+	bool is_on_copy = walk->frame.regs.sp - memory->address <= memory->len;
+	bool is_below = address < memory->address;
+
+	/* Below the copy of the stack that the frame is on nothing is saved; from another stack (a signal's) anything may be missing. */
+	walk->end =
+		address >> USER_ADDRESS_BITS != 0 || (is_below && is_on_copy) ? UNWIND_BAD : UNWIND_CUT;
+	return UNWIND_BROKEN;
+}
+
+static enum unwind_step broken(struct step_walk *walk)
+{
+	walk->end = UNWIND_BAD;
+	return UNWIND_BROKEN;
+}
+
+static enum unwind_step read_word(struct step_walk *walk, uint64_t address, uint64_t *value)
+{
+	return unwind_memory_read(walk->frame.memory, address, value) ? UNWIND_STEPPED
+																  : step_unreadable(walk, address);
+}
+
+static enum unwind_step evaluate(
+	struct step_walk *walk, const struct cfi_rule *rule, const uint64_t *cfa, uint64_t *value)
+{
+	const struct cfi_expression expression = {rule->expression, rule->expression_len};
+	uint64_t address = 0;
+
+	switch (cfi_expression_run(&expression, &walk->frame, cfa, value, &address)) {
+	case CFI_VALUE:
+		return UNWIND_STEPPED;
+	case CFI_VALUE_UNREADABLE:
+		return step_unreadable(walk, address);
+	case CFI_VALUE_UNKNOWN:
+		return UNWIND_UNKNOWN;
+	default:
+		return broken(walk);
+	}
+}
+
+static enum unwind_step find_cfa(struct step_walk *walk, const struct cfi_rule *rule, uint64_t *cfa)
+{
+	if (rule->kind == CFI_RULE_EXPRESSION) {
+		return evaluate(walk, rule, NULL, cfa);
+	}
+	if (rule->kind != CFI_RULE_REGISTER) {
+		return broken(walk);
+	}
+	if (!unwind_frame_register(&walk->frame, rule->number, cfa)) {
+		return UNWIND_UNKNOWN;
+	}
+	*cfa += (uint64_t)rule->offset;
+	return UNWIND_STEPPED;
+}
+
+/* One register of the caller. *value is what it has now, for rules that leave it; *is_known whether it is known then. */
+static enum unwind_step find_register(struct step_walk *walk, const struct cfi_rule *rule,
+	uint64_t cfa, uint64_t *value, bool *is_known)
+{
+	uint64_t address = cfa + (uint64_t)rule->offset;
+	enum unwind_step result = UNWIND_STEPPED;
+
+	switch (rule->kind) {
+	case CFI_RULE_UNSPECIFIED:
+	case CFI_RULE_SAME:
+		return UNWIND_STEPPED;
+	case CFI_RULE_UNDEFINED:
+		*is_known = false;
+		return UNWIND_STEPPED;
+	case CFI_RULE_VALUE:
+		*value = address;
+		break;
+	case CFI_RULE_REGISTER:
+		*is_known = unwind_frame_register(&walk->frame, rule->number, value);
+		return UNWIND_STEPPED;
+	case CFI_RULE_EXPRESSION:
+		result = evaluate(walk, rule, &cfa, value);
+		break;
+	case CFI_RULE_AT_EXPRESSION:
+		result = evaluate(walk, rule, &cfa, &address);
+		if (result != UNWIND_STEPPED) {
+			return result;
+		}
+		result = read_word(walk, address, value);
+		break;
+	default:
+		result = read_word(walk, address, value);
+	}
+	*is_known = true;
+	return result;
+}
+
+/* As find_register, for the frame pointer: a slot below sp was taken back already. */
+static enum unwind_step find_fp(
+	struct step_walk *walk, const struct cfi_row *row, uint64_t cfa, uint64_t *fp, bool *is_known)
+{
+	const struct cfi_rule *rule = &row->rules[CFI_FP];
+
+	if (rule->kind == CFI_RULE_AT && !row->is_signal &&
+		step_is_restored(walk, cfa + (uint64_t)rule->offset)) {
+		return UNWIND_STEPPED;
+	}
+	return find_register(walk, rule, cfa, fp, is_known);
+}
+
+/* The return address. Unless the row says otherwise it is in lr, for machines that have one and frames that still have it. */
+static enum unwind_step find_ra(
+	struct step_walk *walk, const struct cfi_row *row, uint64_t cfa, uint64_t *ra)
+{
+	const struct cfi_rule *rule = &row->rules[CFI_RA];
+	bool is_lr = row->is_ra_in_lr && walk->frame.is_lr_known && walk->is_exact;
+
+	*ra = walk->frame.regs.lr;
+	enum unwind_step result = find_register(walk, rule, cfa, ra, &is_lr);
+
+	if (result == UNWIND_STEPPED && !is_lr) {
+		return UNWIND_UNKNOWN;
+	}
+	*ra &= row->is_signed ? walk->frame.machine->code_mask : UINT64_MAX;
+	return result;
+}
+
+enum unwind_step step_row(struct step_walk *walk, const struct cfi_row *row)
+{
+	uint64_t cfa = 0, pc = 0, fp = walk->frame.regs.fp, sp;
+	bool is_fp_known = walk->frame.is_fp_known, is_sp_known = true;
+	enum unwind_step result = find_cfa(walk, &row->cfa, &cfa);
+
+	if (result == UNWIND_STEPPED) {
+		result = find_ra(walk, row, cfa, &pc);
+	}
+	if (result == UNWIND_STEPPED) {
+		result = find_fp(walk, row, cfa, &fp, &is_fp_known);
+	}
+	if (result != UNWIND_STEPPED) {
+		return result;
+	}
+	sp = row->rules[CFI_SP].kind == CFI_RULE_SAME ? walk->frame.regs.sp : cfa;
+	result = find_register(walk, &row->rules[CFI_SP], cfa, &sp, &is_sp_known);
+	if (result != UNWIND_STEPPED || !is_sp_known) {
+		return result == UNWIND_STEPPED ? UNWIND_UNKNOWN : result;
+	}
+	result = step_to(walk, pc, sp, fp);
+	walk->frame.is_fp_known = is_fp_known;
+	walk->frame.is_lr_known = !row->is_signal;
+	walk->is_exact = row->is_signal;
+	return result;
+}
+
+enum unwind_step step_signal(struct step_walk *walk)
+{
+	const struct unwind_machine *machine = walk->frame.machine;
+	uint64_t base = walk->frame.regs.sp, lr = 0;
+	struct unwind_regs regs = {0};
+	enum unwind_step result = read_word(walk, base + machine->signal_pc, &regs.pc);
+
+	if (result == UNWIND_STEPPED) {
+		result = read_word(walk, base + machine->signal_sp, &regs.sp);
+	}
+	if (result == UNWIND_STEPPED) {
+		result = read_word(walk, base + machine->signal_fp, &regs.fp);
+	}
+	if (result == UNWIND_STEPPED && machine->lr != UNWIND_NO_REGISTER) {
+		result = read_word(walk, base + machine->signal_lr, &lr);
+	}
+	if (result != UNWIND_STEPPED) {
+		return result;
+	}
+	result = step_to(walk, regs.pc, regs.sp, regs.fp);
+	walk->frame.regs.lr = lr;
+	walk->frame.is_fp_known = true;
+	walk->frame.is_lr_known = machine->lr != UNWIND_NO_REGISTER;
+	walk->is_exact = true;
+	return result;
+}
+
+/* A frame pointer that leads out of the copy is a cut only when it can be one. */
+static enum unwind_step record_missing(struct step_walk *walk)
+{
+	const struct unwind_regs *regs = &walk->frame.regs;
+
+	if (regs->fp - regs->sp > RECORD_REACH) {
+		return UNWIND_UNKNOWN;
+	}
+	return step_unreadable(walk, regs->fp);
+}
+
+enum unwind_step step_record(struct step_walk *walk)
+{
+	const struct unwind_machine *machine = walk->frame.machine;
+	uint64_t record = walk->frame.regs.fp, fp, pc;
+
+	/* The outermost frame's is 0 (AMD64 psABI, 3.4.1; AAPCS64, 6.4.6). In the innermost it may be any number. */
+	if (record == 0 && walk->frame.is_fp_known && !walk->is_innermost) {
+		return UNWIND_FINISHED;
+	}
+	if (!walk->frame.is_fp_known || record < walk->frame.regs.sp || record % sizeof(pc) != 0) {
+		return UNWIND_UNKNOWN;
+	}
+	if (!unwind_memory_read(walk->frame.memory, record + machine->record_fp, &fp) ||
+		!unwind_memory_read(walk->frame.memory, record + machine->record_ra, &pc)) {
+		return record_missing(walk);
+	}
+	enum unwind_step result = step_to(walk, pc & machine->code_mask, record + 2 * sizeof(pc), fp);
+
+	walk->is_from_record = true;
+	return result;
+}

@@ -1,0 +1,205 @@
+#include "unwind/unwind.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "unwind/rule.h"
+#include "unwind/rule_cache.h"
+#include "unwind/step.h"
+
+struct unwinder {
+	const struct unwind_machine *machine;
+	struct rule_cache cache;
+	struct rule_rows rows;
+	struct cfi_reader reader;
+	uint64_t states;
+	struct unwind_counters counters;
+};
+
+struct unwinder *unwinder_create(const struct unwind_machine *machine)
+{
+	struct unwinder *unwinder = calloc(1, sizeof(*unwinder));
+
+	if (unwinder == NULL) {
+		return NULL;
+	}
+	unwinder->machine = machine;
+	if (!rule_cache_init(&unwinder->cache) || !cfi_reader_init(&unwinder->reader)) {
+		unwinder_destroy(unwinder);
+		return NULL;
+	}
+	return unwinder;
+}
+
+void unwinder_destroy(struct unwinder *unwinder)
+{
+	if (unwinder == NULL) {
+		return;
+	}
+	rule_cache_finish(&unwinder->cache);
+	rule_rows_finish(&unwinder->rows);
+	cfi_reader_finish(&unwinder->reader);
+	free(unwinder);
+}
+
+uint64_t *unwinder_states(struct unwinder *unwinder)
+{
+	return &unwinder->states;
+}
+
+struct cfi_reader *unwinder_reader(struct unwinder *unwinder)
+{
+	return &unwinder->reader;
+}
+
+const struct unwind_counters *unwinder_counters(const struct unwinder *unwinder)
+{
+	return &unwinder->counters;
+}
+
+static struct rule rule_of_row(struct unwinder *unwinder, const struct cfi_row *row)
+{
+	struct rule rule = {.kind = RULE_UNKNOWN};
+
+	if (rule_make(unwinder->machine, row, &unwinder->rows, &rule)) {
+		return rule;
+	}
+	/* No room: begin anew, so that a program that maps new images for ever goes on. */
+	rule_rows_clear(&unwinder->rows);
+	rule_cache_clear(&unwinder->cache);
+	rule_make(unwinder->machine, row, &unwinder->rows, &rule);
+	return rule;
+}
+
+/* Code without call-frame information that returns from a signal handler (musl's). */
+static bool is_trampoline(struct unwinder *unwinder, const struct unwind_range *range, uint64_t pc)
+{
+	const struct unwind_machine *machine = unwinder->machine;
+	const struct image *image = cfi_image(range->cfi);
+	uint8_t code[UNWIND_SIGNAL_CODE_BYTES];
+	uint64_t offset, left;
+
+	return image_offset(image, pc - range->bias, &offset, &left) &&
+		   image_cache_read(
+			   unwinder->reader.cache, image, offset, code, machine->signal_code_bytes) &&
+		   memcmp(code, machine->signal_code, machine->signal_code_bytes) == 0;
+}
+
+static struct rule rule_in(
+	struct unwinder *unwinder, const struct unwind_range *range, uint64_t lookup, uint64_t pc)
+{
+	struct cfi_row row = {0};
+
+	if (range->cfi == NULL) {
+		return (struct rule){.kind = RULE_CODE};
+	}
+	if (cfi_machine(range->cfi) != unwinder->machine) {
+		return (struct rule){.kind = RULE_UNKNOWN};
+	}
+	switch (cfi_row_at(range->cfi, &unwinder->reader, lookup - range->bias, &row)) {
+	case CFI_FOUND:
+		return rule_of_row(unwinder, &row);
+	case CFI_NONE:
+		return (struct rule){.kind = is_trampoline(unwinder, range, pc) ? RULE_SIGNAL : RULE_CODE};
+	case CFI_UNKNOWN:
+		return (struct rule){.kind = RULE_UNKNOWN};
+	default:
+		return (struct rule){.kind = RULE_BROKEN};
+	}
+}
+
+/* The first time at a pc. NULL: no code is known to be there. */
+static const struct rule *make_rule(
+	struct unwinder *unwinder, const struct unwind_space *space, uint64_t lookup, uint64_t pc)
+{
+	const struct unwind_range *range = unwind_space_find(space, lookup);
+
+	if (range == NULL) {
+		return NULL;
+	}
+	unwinder->counters.misses++;
+	const struct rule rule = rule_in(unwinder, range, lookup, pc);
+
+	return rule_cache_put(&unwinder->cache, lookup, space->state, &rule);
+}
+
+/* Asks the methods in turn. */
+static enum unwind_step step(struct step_walk *walk, const struct rule *rule)
+{
+	switch (rule->kind) {
+	case RULE_SP:
+	case RULE_FP:
+		return step_plain(walk, rule);
+	case RULE_ROW:
+		return step_row(walk, &walk->rows->rows.items[rule->cfa_offset].row);
+	case RULE_SIGNAL:
+		return step_signal(walk);
+	case RULE_CODE:
+		return step_record(walk);
+	case RULE_END:
+		return UNWIND_FINISHED;
+	case RULE_BROKEN:
+		walk->end = UNWIND_BAD;
+		return UNWIND_BROKEN;
+	default:
+		return UNWIND_UNKNOWN;
+	}
+}
+
+/* One frame goes into the stack, and the walk to its caller. False: it was the last; walk->end says why. */
+static inline bool go_on(struct unwinder *unwinder, const struct unwind_space *space,
+	struct step_walk *walk, struct unwind_stack *stack)
+{
+	uint64_t pc = walk->frame.regs.pc, sp = walk->frame.regs.sp, lookup = pc - !walk->is_exact;
+	const struct rule *rule = rule_cache_find(&unwinder->cache, lookup, space->state);
+
+	if (rule == NULL) {
+		rule = make_rule(unwinder, space, lookup, pc);
+	}
+	if (rule == NULL && stack->count > 0) {
+		/* A step that leads to no code. By frame pointer it only means that there was none. */
+		walk->end = walk->is_from_record ? UNWIND_NO_RULE : UNWIND_BAD;
+		return false;
+	}
+	stack->kinds[stack->count] = walk->is_exact ? UNWIND_EXACT : UNWIND_RETURN;
+	stack->addresses[stack->count++] = pc;
+	walk->end = UNWIND_NO_RULE;
+	enum unwind_step result = rule == NULL ? UNWIND_UNKNOWN : step(walk, rule);
+
+	if (result == UNWIND_FINISHED) {
+		walk->end = UNWIND_ROOT;
+	}
+	if (result == UNWIND_STEPPED && walk->frame.regs.pc == pc && walk->frame.regs.sp == sp) {
+		walk->end = UNWIND_LOOP;
+		return false;
+	}
+	return result == UNWIND_STEPPED;
+}
+
+void unwind_walk(struct unwinder *unwinder, const struct unwind_space *space,
+	const struct unwind_sample *sample, struct unwind_stack *stack)
+{
+	struct step_walk walk = {
+		.frame = {.machine = unwinder->machine,
+			.regs = sample->regs,
+			.is_fp_known = true,
+			.is_lr_known = true,
+			.others = sample->others,
+			.others_known = sample->others_known,
+			.memory = &sample->memory},
+		.rows = &unwinder->rows,
+		.is_exact = true,
+		.is_innermost = true,
+		.end = UNWIND_DEPTH,
+	};
+
+	stack->count = 0;
+	while (stack->count < stack->capacity && go_on(unwinder, space, &walk, stack)) {
+		if (stack->count == stack->capacity) {
+			walk.end = UNWIND_DEPTH;
+		}
+	}
+	stack->end = walk.end;
+	unwinder->counters.stacks++;
+	unwinder->counters.frames += stack->count;
+}
