@@ -55,6 +55,9 @@ static struct cfi_rule *rule_of(const struct program *program, struct cfi_row *r
 	if (number == program->entry->cie.ra_register) {
 		return &row->rules[CFI_RA];
 	}
+	if (number == program->machine->base) {
+		return &row->rules[CFI_BASE];
+	}
 	return number == program->machine->sp   ? &row->rules[CFI_SP]
 		   : number == program->machine->fp ? &row->rules[CFI_FP]
 											: NULL;

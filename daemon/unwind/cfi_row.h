@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /*
- * How the registers of a function's caller are found at one place of the function: one row of the table of DWARF 5, 6.4.1, of which a walk needs four
+ * How the registers of a function's caller are found at one place of the function: one row of the table of DWARF 5, 6.4.1, of which a walk needs five
  * columns. The CFA is the value of sp before the call, unless sp has a rule of its own.
  */
 enum cfi_rule_kind {
@@ -28,7 +28,7 @@ struct cfi_rule {
 	const uint8_t *expression; /* borrowed from where the program was */
 };
 
-enum cfi_column { CFI_SP, CFI_FP, CFI_RA, CFI_COLUMNS };
+enum cfi_column { CFI_SP, CFI_FP, CFI_RA, CFI_BASE, CFI_COLUMNS };
 
 struct cfi_row {
 	struct cfi_rule cfa; /* UNSPECIFIED, REGISTER, EXPRESSION */

@@ -16,6 +16,8 @@
 struct unwind_machine {
 	enum image_machine image; /* whose images have its code */
 	uint8_t sp, fp;
+	uint8_t
+		base; /* saved by callees; code that moves sp around without a frame pointer counts its frame from it (ld.so) */
 	uint8_t pc; /* the program counter's number in expressions */
 	uint8_t lr; /* UNWIND_NO_REGISTER: calls push the return address */
 	/* Where the next frame pointer and the return address are from a frame record's address. */
@@ -28,7 +30,7 @@ struct unwind_machine {
 	 * registers of what was interrupted. */
 	uint8_t signal_code[UNWIND_SIGNAL_CODE_BYTES];
 	uint8_t signal_code_bytes;
-	uint16_t signal_fp, signal_lr, signal_sp, signal_pc;
+	uint16_t signal_fp, signal_base, signal_lr, signal_sp, signal_pc;
 	/* Call-frame information of that code tells where lr is, but not pc: the kernel's layout is right and it is not. */
 	bool has_wrong_signal_rows;
 };

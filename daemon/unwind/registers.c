@@ -16,6 +16,10 @@ bool unwind_frame_register(const struct unwind_frame *frame, uint64_t number, ui
 		*value = frame->regs.fp;
 		return true;
 	}
+	if (number == machine->base && frame->is_base_known) {
+		*value = frame->regs.base;
+		return true;
+	}
 	if (number == machine->lr && machine->lr != UNWIND_NO_REGISTER && frame->is_lr_known) {
 		*value = frame->regs.lr;
 		return true;

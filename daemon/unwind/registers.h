@@ -10,7 +10,7 @@
 
 /* Where a thread is, as far as a walk follows it. lr is for machines whose calls leave the return address in a register. */
 struct unwind_regs {
-	uint64_t pc, sp, fp, lr;
+	uint64_t pc, sp, fp, lr, base; /* unwind_machine.base */
 };
 
 /* A copied piece of a stack, from the stack pointer upwards. Borrowed. */
@@ -39,6 +39,7 @@ struct unwind_frame {
 	struct unwind_regs regs;
 	bool is_fp_known;
 	bool is_lr_known;
+	bool is_base_known;
 	/* All registers by their DWARF numbers, known for the innermost frame only. NULL beyond it. Borrowed. */
 	const uint64_t *others;
 	uint64_t others_known; /* bit n: others[n] is one */

@@ -63,13 +63,26 @@ static bool make_fp(const struct cfi_rule *fp, struct rule *rule)
 	return fp->kind == CFI_RULE_UNSPECIFIED || fp->kind == CFI_RULE_SAME;
 }
 
+static bool make_base(const struct cfi_rule *base, struct rule *rule)
+{
+	int64_t slot = base->offset / RULE_SLOT_BYTES;
+
+	if (base->kind == CFI_RULE_AT && base->offset % RULE_SLOT_BYTES == 0 && slot >= INT16_MIN &&
+		slot <= INT16_MAX) {
+		rule->base_slot = (int16_t)slot;
+		rule->flags |= RULE_BASE_AT;
+		return true;
+	}
+	return base->kind == CFI_RULE_UNSPECIFIED || base->kind == CFI_RULE_SAME;
+}
+
 /* The forms that are no row of the table. A signal frame always is one: where it is from matters. */
 static bool make_plain(
 	const struct unwind_machine *machine, const struct cfi_row *row, struct rule *rule)
 {
 	return !row->is_signal && row->rules[CFI_SP].kind == CFI_RULE_UNSPECIFIED &&
 		   make_cfa(machine, &row->cfa, rule) && make_ra(row, rule) &&
-		   make_fp(&row->rules[CFI_FP], rule);
+		   make_fp(&row->rules[CFI_FP], rule) && make_base(&row->rules[CFI_BASE], rule);
 }
 
 static const struct cfi_rule *rule_at(const struct cfi_row *row, size_t i)

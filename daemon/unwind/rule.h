@@ -27,13 +27,17 @@ enum rule_kind {
 enum rule_flags {
 	RULE_RA_IN_LR = 1, /* else it is at CFA + ra_offset */
 	RULE_FP_AT = 2,    /* fp is at CFA + fp_offset, else it is unchanged */
-	RULE_SIGNED = 4,   /* the return address is signed */
+	RULE_BASE_AT =
+		8, /* the base register is at CFA + base_slot * RULE_SLOT_BYTES, else it is unchanged */
+	RULE_SIGNED = 4, /* the return address is signed */
 };
+
+#define RULE_SLOT_BYTES 8
 
 struct rule {
 	int32_t cfa_offset, ra_offset, fp_offset;
 	uint8_t kind, flags; /* enum rule_kind, enum rule_flags */
-	uint16_t spare;
+	int16_t base_slot;
 };
 
 /* Rows that are kept whole, each once. Zero is an empty table. One thread's. */

@@ -100,17 +100,17 @@ static enum unwind_step find_register(struct step_walk *walk, const struct cfi_r
 	return result;
 }
 
-/* As find_register, for the frame pointer: a slot below sp was taken back already. */
-static enum unwind_step find_fp(
-	struct step_walk *walk, const struct cfi_row *row, uint64_t cfa, uint64_t *fp, bool *is_known)
+/* As find_register, for fp and base: a slot below sp was taken back already. */
+static enum unwind_step find_saved(struct step_walk *walk, const struct cfi_row *row,
+	enum cfi_column column, uint64_t cfa, uint64_t *value, bool *is_known)
 {
-	const struct cfi_rule *rule = &row->rules[CFI_FP];
+	const struct cfi_rule *rule = &row->rules[column];
 
 	if (rule->kind == CFI_RULE_AT && !row->is_signal &&
 		step_is_restored(walk, cfa + (uint64_t)rule->offset)) {
 		return UNWIND_STEPPED;
 	}
-	return find_register(walk, rule, cfa, fp, is_known);
+	return find_register(walk, rule, cfa, value, is_known);
 }
 
 /* The return address. Unless the row says otherwise it is in lr, for machines that have one and frames that still have it. */
@@ -132,15 +132,16 @@ static enum unwind_step find_ra(
 
 enum unwind_step step_row(struct step_walk *walk, const struct cfi_row *row)
 {
-	uint64_t cfa = 0, pc = 0, fp = walk->frame.regs.fp, sp;
-	bool is_fp_known = walk->frame.is_fp_known, is_sp_known = true;
+	uint64_t cfa = 0, pc = 0, fp = walk->frame.regs.fp, base = walk->frame.regs.base, sp;
+	bool is_fp_known = walk->frame.is_fp_known, is_base_known = walk->frame.is_base_known;
+	bool is_sp_known = true;
 	enum unwind_step result = find_cfa(walk, &row->cfa, &cfa);
 
 	if (result == UNWIND_STEPPED) {
 		result = find_ra(walk, row, cfa, &pc);
 	}
 	if (result == UNWIND_STEPPED) {
-		result = find_fp(walk, row, cfa, &fp, &is_fp_known);
+		result = find_saved(walk, row, CFI_FP, cfa, &fp, &is_fp_known);
 	}
 	if (result != UNWIND_STEPPED) {
 		return result;
@@ -150,36 +151,55 @@ enum unwind_step step_row(struct step_walk *walk, const struct cfi_row *row)
 	if (result != UNWIND_STEPPED || !is_sp_known) {
 		return result == UNWIND_STEPPED ? UNWIND_UNKNOWN : result;
 	}
+	if (find_saved(walk, row, CFI_BASE, cfa, &base, &is_base_known) != UNWIND_STEPPED) {
+		is_base_known = false;
+	}
 	result = step_to(walk, pc, sp, fp);
+	walk->frame.regs.base = base;
+	walk->frame.is_base_known = is_base_known;
 	walk->frame.is_fp_known = is_fp_known;
 	walk->frame.is_lr_known = !row->is_signal;
 	walk->is_exact = row->is_signal;
 	return result;
 }
 
+/* Reads so many words, each at an offset from base, until one cannot be read. */
+struct saved_word {
+	uint64_t *to;
+	uint16_t offset;
+};
+
+static enum unwind_step read_words(
+	struct step_walk *walk, uint64_t base, const struct saved_word *words, size_t count)
+{
+	enum unwind_step result = UNWIND_STEPPED;
+
+	for (size_t i = 0; i < count && result == UNWIND_STEPPED; i++) {
+		result = read_word(walk, base + words[i].offset, words[i].to);
+	}
+	return result;
+}
+
 enum unwind_step step_signal(struct step_walk *walk)
 {
 	const struct unwind_machine *machine = walk->frame.machine;
-	uint64_t base = walk->frame.regs.sp, lr = 0;
+	bool has_lr = machine->lr != UNWIND_NO_REGISTER;
 	struct unwind_regs regs = {0};
-	enum unwind_step result = read_word(walk, base + machine->signal_pc, &regs.pc);
+	const struct saved_word words[] = {
+		{&regs.pc, machine->signal_pc}, {&regs.sp, machine->signal_sp},
+		{&regs.fp, machine->signal_fp}, {&regs.base, machine->signal_base},
+		{&regs.lr, machine->signal_lr}, /* the last, for machines that have none */
+	};
+	enum unwind_step result = read_words(
+		walk, walk->frame.regs.sp, words, sizeof(words) / sizeof(words[0]) - (has_lr ? 0 : 1));
 
-	if (result == UNWIND_STEPPED) {
-		result = read_word(walk, base + machine->signal_sp, &regs.sp);
-	}
-	if (result == UNWIND_STEPPED) {
-		result = read_word(walk, base + machine->signal_fp, &regs.fp);
-	}
-	if (result == UNWIND_STEPPED && machine->lr != UNWIND_NO_REGISTER) {
-		result = read_word(walk, base + machine->signal_lr, &lr);
-	}
 	if (result != UNWIND_STEPPED) {
 		return result;
 	}
 	result = step_to(walk, regs.pc, regs.sp, regs.fp);
-	walk->frame.regs.lr = lr;
-	walk->frame.is_fp_known = true;
-	walk->frame.is_lr_known = machine->lr != UNWIND_NO_REGISTER;
+	walk->frame.regs = regs;
+	walk->frame.is_fp_known = walk->frame.is_base_known = true;
+	walk->frame.is_lr_known = has_lr;
 	walk->is_exact = true;
 	return result;
 }
@@ -213,6 +233,8 @@ enum unwind_step step_record(struct step_walk *walk)
 	}
 	enum unwind_step result = step_to(walk, pc & machine->code_mask, record + 2 * sizeof(pc), fp);
 
+	/* What it saved, and where, nobody says. */
+	walk->frame.is_base_known = false;
 	walk->is_from_record = true;
 	return result;
 }

@@ -30,11 +30,15 @@ enum unwind_step step_signal(struct step_walk *walk);
 /* The frame record at the frame pointer: {frame pointer, return address} of the caller. Not for code that has call-frame information. */
 enum unwind_step step_record(struct step_walk *walk);
 
-/* The caller's registers; where it was called. */
+/* The caller's registers, but for base; where it was called. */
 static inline enum unwind_step step_to(
 	struct step_walk *walk, uint64_t pc, uint64_t sp, uint64_t fp)
 {
-	walk->frame.regs = (struct unwind_regs){.pc = pc, .sp = sp, .fp = fp, .lr = pc};
+	struct unwind_regs *regs = &walk->frame.regs;
+
+	regs->pc = regs->lr = pc;
+	regs->sp = sp;
+	regs->fp = fp;
 	walk->frame.others = NULL;
 	walk->is_exact = walk->is_innermost = walk->is_from_record = false;
 	return pc == 0 ? UNWIND_FINISHED : UNWIND_STEPPED;
@@ -44,6 +48,15 @@ static inline enum unwind_step step_to(
 static inline bool step_is_restored(const struct step_walk *walk, uint64_t slot)
 {
 	return slot < walk->frame.regs.sp;
+}
+
+/* A base register that cannot be read is not known: hardly any code needs it. */
+static inline void step_restore_base(struct step_walk *walk, uint64_t slot)
+{
+	if (!step_is_restored(walk, slot)) {
+		walk->frame.is_base_known =
+			unwind_memory_read(walk->frame.memory, slot, &walk->frame.regs.base);
+	}
 }
 
 /* The hot path: nearly every step of nearly every walk. */
@@ -73,6 +86,9 @@ static inline enum unwind_step step_plain(struct step_walk *walk, const struct r
 			return step_unreadable(walk, slot);
 		}
 		walk->frame.is_fp_known = true;
+	}
+	if (rule->flags & RULE_BASE_AT) {
+		step_restore_base(walk, cfa + (uint64_t)((int64_t)rule->base_slot * RULE_SLOT_BYTES));
 	}
 	if (rule->flags & RULE_SIGNED) {
 		pc &= walk->frame.machine->code_mask;

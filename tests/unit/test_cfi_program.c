@@ -92,7 +92,7 @@ static const struct program_case cases[] = {
 		AT(-8), NONE},
 	{"set_loc backwards", {0x01, 0, 0x70, 0xff, 0xff, 0}, 6, 0, CFI_BROKEN, NONE, NONE, NONE, NONE},
 	{"offset", {0x80 | 6, 2}, 2, 0, CFI_FOUND, CFA(7, 8), AT(-16), AT(-8), NONE},
-	{"offset of what is not followed", {0x80 | 3, 2}, 2, 0, CFI_FOUND, CFA(7, 8), NONE, AT(-8),
+	{"offset of what is not followed", {0x80 | 12, 2}, 2, 0, CFI_FOUND, CFA(7, 8), NONE, AT(-8),
 		NONE},
 	{"offset_extended", {0x05, 6, 0x80, 1}, 4, 0, CFI_FOUND, CFA(7, 8), AT(-1024), AT(-8), NONE},
 	{"offset_extended_sf", {0x11, 6, 0x7e}, 3, 0, CFI_FOUND, CFA(7, 8), AT(16), AT(-8), NONE},

@@ -23,13 +23,14 @@ static void common_rows_fit_in_sixteen_bytes(void **state)
 	(void)state;
 	struct rule_rows rows = {0};
 	struct rule rule;
-	const struct cfi_row row = {
-		.cfa = REGISTER(6, 16), .rules = {[CFI_FP] = AT(-16), [CFI_RA] = AT(-8)}};
+	const struct cfi_row row = {.cfa = REGISTER(6, 16),
+		.rules = {[CFI_FP] = AT(-16), [CFI_RA] = AT(-8), [CFI_BASE] = AT(-24)}};
 
 	assert_int_equal(sizeof(rule), 16);
 	assert_true(rule_make(&unwind_machine_x86_64, &row, &rows, &rule));
 	assert_int_equal(rule.kind, RULE_FP);
-	assert_int_equal(rule.flags, RULE_FP_AT);
+	assert_int_equal(rule.flags, RULE_FP_AT | RULE_BASE_AT);
+	assert_int_equal(rule.base_slot, -3);
 	assert_int_equal(rule.cfa_offset, 16);
 	assert_int_equal(rule.ra_offset, -8);
 	assert_int_equal(rule.fp_offset, -16);
@@ -72,6 +73,7 @@ static const struct cfi_row odd_rows[] = {
 	{.cfa = REGISTER(7, 8), .rules = {[CFI_RA] = AT(-8), [CFI_SP] = AT(-16)}},
 	{.cfa = REGISTER(7, 8), .rules = {[CFI_RA] = AT(-8), [CFI_FP] = {.kind = CFI_RULE_UNDEFINED}}},
 	{.cfa = REGISTER(7, 8), .rules = {[CFI_RA] = AT(-8)}, .is_signal = true},
+	{.cfa = REGISTER(7, 8), .rules = {[CFI_RA] = AT(-8), [CFI_BASE] = AT(-20)}},
 	{.cfa = {.kind = CFI_RULE_EXPRESSION,
 		 .expression = (const uint8_t *)"\x77\x08",
 		 .expression_len = 2},
@@ -100,8 +102,8 @@ static void other_rows_are_kept_whole_and_once(void **state)
 	}
 	assert_int_equal(rows.rows.len, ODD_ROWS);
 	/* the expression is the table's own */
-	const struct cfi_rule *cfa = &rows.rows.items[7].row.cfa;
-	assert_ptr_not_equal(cfa->expression, odd_rows[7].cfa.expression);
+	const struct cfi_rule *cfa = &rows.rows.items[8].row.cfa;
+	assert_ptr_not_equal(cfa->expression, odd_rows[8].cfa.expression);
 	assert_memory_equal(cfa->expression, "\x77\x08", 2);
 	rule_rows_finish(&rows);
 }

@@ -228,6 +228,27 @@ static void what_is_not_understood_is_no_rule_and_not_left_by_guessing(void **st
 	finish(&stage);
 }
 
+static void a_frame_that_is_counted_from_a_saved_register_is_left(void **state)
+{
+	(void)state;
+	struct stage stage;
+
+	begin(&stage, &unwind_machine_x86_64);
+	function(&stage, 0, MADE_PROGRAM(0x0e, 24, 0x83, 2)); /* rbx is saved at CFA - 16 */
+	function(&stage, 1, MADE_PROGRAM(0x0c, 3, 24)); /* CFA = rbx + 24, as in ld.so's trampoline */
+	function(&stage, 2, IS_ROOT);
+	map(&stage);
+	stage.sample.regs.pc = CODE + 0x10;
+	stage.words[1] = STACK + 8 * 10;
+	stage.words[2] = CODE + 0x110;
+	stage.words[12] = CODE + 0x210;
+	EXPECT(&stage, UNWIND_ROOT, CODE + 0x10, CODE + 0x110, CODE + 0x210);
+	stage.sample.regs.pc = CODE + 0x110;
+	stage.sample.regs.base = STACK + 8 * 10;
+	EXPECT(&stage, UNWIND_ROOT, CODE + 0x110, CODE + 0x210);
+	finish(&stage);
+}
+
 static void each_way_to_end_has_its_name(void **state)
 {
 	(void)state;
@@ -381,6 +402,7 @@ int main(void)
 		cmocka_unit_test(in_an_epilogue_the_frame_pointer_is_back_already),
 		cmocka_unit_test(code_without_information_is_left_by_its_frame_pointer),
 		cmocka_unit_test(what_is_not_understood_is_no_rule_and_not_left_by_guessing),
+		cmocka_unit_test(a_frame_that_is_counted_from_a_saved_register_is_left),
 		cmocka_unit_test(each_way_to_end_has_its_name),
 		cmocka_unit_test(a_signal_leads_to_the_instruction_that_it_interrupted),
 		cmocka_unit_test(a_trampoline_is_known_by_its_instructions),
