@@ -100,17 +100,39 @@ static enum unwind_step find_register(struct step_walk *walk, const struct cfi_r
 	return result;
 }
 
-/* As find_register, for fp and base: a slot below sp was taken back already. */
-static enum unwind_step find_saved(struct step_walk *walk, const struct cfi_row *row,
-	enum cfi_column column, uint64_t cfa, uint64_t *value, bool *is_known)
+/*
+ * Is the value of a saved register back in the register already, although the row still says where it was saved? In epilogues rows lag behind, in two
+ * ways: the slot lies below sp ("pop %rbp; ret": at CFA - 16), or it is told by an expression over a register that was itself
+ * restored (gcc's frames that realign the stack: rbp at *(rbp + 0), "pop %rbp; lea -8(%r10),%rsp; ret"), and lies outside of the frame.
+ */
+static bool is_back(const struct step_walk *walk, const struct cfi_row *row,
+	enum cfi_rule_kind kind, uint64_t slot, uint64_t cfa)
+{
+	bool is_own_frame = row->cfa.kind == CFI_RULE_REGISTER &&
+						row->cfa.number != walk->frame.machine->fp && !row->is_signal;
+
+	return (kind == CFI_RULE_AT && !row->is_signal && step_is_restored(walk, slot)) ||
+		   (kind == CFI_RULE_AT_EXPRESSION && is_own_frame &&
+			   (step_is_restored(walk, slot) || slot >= cfa));
+}
+
+/* fp and base. What cannot be read is not known, and does not end the walk: hardly any frame needs them, and those that do will tell. */
+static void find_saved(struct step_walk *walk, const struct cfi_row *row, enum cfi_column column,
+	uint64_t cfa, uint64_t *value, bool *is_known)
 {
 	const struct cfi_rule *rule = &row->rules[column];
+	uint64_t slot = cfa + (uint64_t)rule->offset;
 
-	if (rule->kind == CFI_RULE_AT && !row->is_signal &&
-		step_is_restored(walk, cfa + (uint64_t)rule->offset)) {
-		return UNWIND_STEPPED;
+	if (rule->kind == CFI_RULE_AT_EXPRESSION &&
+		evaluate(walk, rule, &cfa, &slot) != UNWIND_STEPPED) {
+		*is_known = false;
+	} else if (rule->kind == CFI_RULE_AT || rule->kind == CFI_RULE_AT_EXPRESSION) {
+		if (!is_back(walk, row, rule->kind, slot, cfa)) {
+			*is_known = unwind_memory_read(walk->frame.memory, slot, value);
+		}
+	} else if (find_register(walk, rule, cfa, value, is_known) != UNWIND_STEPPED) {
+		*is_known = false;
 	}
-	return find_register(walk, rule, cfa, value, is_known);
 }
 
 /* The return address. Unless the row says otherwise it is in lr, for machines that have one and frames that still have it. */
@@ -140,9 +162,6 @@ enum unwind_step step_row(struct step_walk *walk, const struct cfi_row *row)
 	if (result == UNWIND_STEPPED) {
 		result = find_ra(walk, row, cfa, &pc);
 	}
-	if (result == UNWIND_STEPPED) {
-		result = find_saved(walk, row, CFI_FP, cfa, &fp, &is_fp_known);
-	}
 	if (result != UNWIND_STEPPED) {
 		return result;
 	}
@@ -151,9 +170,8 @@ enum unwind_step step_row(struct step_walk *walk, const struct cfi_row *row)
 	if (result != UNWIND_STEPPED || !is_sp_known) {
 		return result == UNWIND_STEPPED ? UNWIND_UNKNOWN : result;
 	}
-	if (find_saved(walk, row, CFI_BASE, cfa, &base, &is_base_known) != UNWIND_STEPPED) {
-		is_base_known = false;
-	}
+	find_saved(walk, row, CFI_FP, cfa, &fp, &is_fp_known);
+	find_saved(walk, row, CFI_BASE, cfa, &base, &is_base_known);
 	result = step_to(walk, pc, sp, fp);
 	walk->frame.regs.base = base;
 	walk->frame.is_base_known = is_base_known;

@@ -82,10 +82,8 @@ static inline enum unwind_step step_plain(struct step_walk *walk, const struct r
 	}
 	slot = cfa + (uint64_t)(int64_t)rule->fp_offset;
 	if ((rule->flags & RULE_FP_AT) && !step_is_restored(walk, slot)) {
-		if (!unwind_memory_read(memory, slot, &fp)) {
-			return step_unreadable(walk, slot);
-		}
-		walk->frame.is_fp_known = true;
+		/* Not known is no end: who needs it will tell. */
+		walk->frame.is_fp_known = unwind_memory_read(memory, slot, &fp);
 	}
 	if (rule->flags & RULE_BASE_AT) {
 		step_restore_base(walk, cfa + (uint64_t)((int64_t)rule->base_slot * RULE_SLOT_BYTES));

@@ -165,6 +165,54 @@ static void in_an_epilogue_the_frame_pointer_is_back_already(void **state)
 	finish(&stage);
 }
 
+static void a_row_that_lags_behind_a_realigned_frame_s_end_is_seen_through(void **state)
+{
+	(void)state;
+	struct stage stage;
+
+	begin(&stage, &unwind_machine_x86_64);
+	/* gcc: "pop %rbp; lea -8(%r10),%rsp; ret": CFA = r10, then sp + 8, and rbp is still said to be at *(rbp) */
+	function(&stage, 0, MADE_PROGRAM(0x10, 6, 2, 0x76, 0, 0x0c, 10, 0, 0x44, 0x0c, 7, 8));
+	function(&stage, 1, HAS_FP);
+	function(&stage, 2, IS_ROOT);
+	map(&stage);
+	const uint64_t others[17] = {[10] = STACK + 16};
+	stage.sample.others = others;
+	stage.sample.others_known = 1 << 10;
+	stage.sample.regs.fp = STACK + 8 * 4;
+	stage.words[0] = stage.words[1] = CODE + 0x110;
+	stage.words[4] = 123;
+	stage.words[5] = CODE + 0x210;
+	stage.sample.regs.pc = CODE;
+	EXPECT(&stage, UNWIND_ROOT, CODE, CODE + 0x110, CODE + 0x210);
+	stage.sample.regs.pc = CODE + 4;
+	EXPECT(&stage, UNWIND_ROOT, CODE + 4, CODE + 0x110, CODE + 0x210);
+	/* in its middle the same rule holds: here rbp points into the frame, at what was saved */
+	stage.sample.regs.pc = CODE;
+	stage.sample.regs.fp = STACK + 0;
+	stage.words[0] = STACK + 8 * 4;
+	EXPECT(&stage, UNWIND_ROOT, CODE, CODE + 0x110, CODE + 0x210);
+	finish(&stage);
+}
+
+static void a_frame_pointer_that_is_lost_ends_only_walks_that_need_it(void **state)
+{
+	(void)state;
+	struct stage stage;
+
+	begin(&stage, &unwind_machine_x86_64);
+	function(&stage, 0, MADE_PROGRAM(0x11, 6, 0x80, 0x40)); /* far above the copy */
+	function(&stage, 1, IS_LEAF);
+	function(&stage, 2, HAS_FP);
+	map(&stage);
+	stage.sample.regs.pc = CODE;
+	stage.words[0] = CODE + 0x110;
+	EXPECT(&stage, UNWIND_ROOT, CODE, CODE + 0x110);
+	stage.words[1] = CODE + 0x210;
+	EXPECT(&stage, UNWIND_NO_RULE, CODE, CODE + 0x110, CODE + 0x210);
+	finish(&stage);
+}
+
 static void code_without_information_is_left_by_its_frame_pointer(void **state)
 {
 	(void)state;
@@ -400,6 +448,8 @@ int main(void)
 		cmocka_unit_test(a_walk_goes_from_the_leaf_to_the_root),
 		cmocka_unit_test(a_call_that_is_the_last_of_its_function_belongs_to_it),
 		cmocka_unit_test(in_an_epilogue_the_frame_pointer_is_back_already),
+		cmocka_unit_test(a_row_that_lags_behind_a_realigned_frame_s_end_is_seen_through),
+		cmocka_unit_test(a_frame_pointer_that_is_lost_ends_only_walks_that_need_it),
 		cmocka_unit_test(code_without_information_is_left_by_its_frame_pointer),
 		cmocka_unit_test(what_is_not_understood_is_no_rule_and_not_left_by_guessing),
 		cmocka_unit_test(a_frame_that_is_counted_from_a_saved_register_is_left),
