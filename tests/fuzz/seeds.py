@@ -5,6 +5,7 @@
 
 Everything is put together here from the formats' own descriptions; no input is stored anywhere.
 """
+import glob
 import os
 import struct
 import sys
@@ -129,6 +130,91 @@ def kept_records():
     return out + record(2, 5, 0, 0, 0, 0, b"", 0, b"") + record(3, 1, 0xFFFFFFFF81000000, 2, 3) + record(99, 1)
 
 
+FRAMES, CODE = 0x3000, 0x10000  # where fuzz_cfi has .eh_frame and code; its .eh_frame_hdr is at 0x1000
+
+
+def frame_programs(path, most):
+    """Programs of a real file's FDEs, each once, with its CIE's: of .eh_frame in the usual encoding (pcrel, sdata4)."""
+    with open(path, "rb") as file:
+        data = file.read()
+    section, = struct.unpack_from("<Q", data, 0x28)
+    size, count, names = struct.unpack_from("<HHH", data, 0x3A)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", data, section + i * size) for i in range(count)]
+    text = data[headers[names][4]:headers[names][4] + headers[names][5]]
+    frames = [h for h in headers if text[h[0]:].split(b"\0")[0] == b".eh_frame" and h[1] != 8]
+    seen, common, at = set(), {}, frames[0][4] if frames else 0
+    end = at + frames[0][5] if frames else 0
+    while at + 8 <= end:
+        length, back = struct.unpack_from("<II", data, at)
+        body = data[at + 8:at + 4 + length]
+        if length == 0 or length >= 0xfffffff0:
+            break
+        if back == 0:
+            common[at] = body
+        elif len(body) > 9 and body[8] == 0 and (at + 4 - back) in common and body[9:] not in seen and len(seen) < most:
+            seen.add(body[9:])
+            yield common[at + 4 - back], body[9:]
+        at += 4 + length
+
+
+def frame_sections(programs):
+    """.eh_frame with one function of 256 bytes for each program, and its .eh_frame_hdr."""
+    frames, table = b"", b""
+    for number, (common, program) in enumerate(programs):
+        cie = len(frames)
+        frames += struct.pack("<II", len(common) + 4, 0) + common
+        place, begin = len(frames), CODE + 256 * number
+        frames += struct.pack("<II", len(program) + 13, place + 4 - cie)
+        frames += struct.pack("<iI", begin - (FRAMES + len(frames)), 256) + b"\0" + program
+        table += struct.pack("<ii", begin - 0x1000, FRAMES + place - 0x1000)
+    return b"\1\x1b\3\x3b" + struct.pack("<iI", FRAMES - 0x1004, len(programs)) + table, frames + bytes(4)
+
+
+def walk_input(flags, header, frames, debug, pc, stack):
+    registers = (pc, 0, 0x7ffc00000010, 0x7f0000010080, 0x7ffc00000020)
+    return struct.pack("<BHHH5Q", flags, len(header), len(frames), len(debug), *registers) + header + frames + debug + stack
+
+
+def walks():
+    """Stacks over the programs of the C library that runs this."""
+    stack = b"".join(struct.pack("<Q", value) for value in [0x7f0000010000 + 256 * (i % 16) + 40 for i in range(40)])
+    plain = [(b"\1zR\0\1\x78\x10\1\x1b\x0c\7\x08\x90\1\0\0", program) for program in (
+        b"\x41\x0e\x10\x86\2\x43\x0d\6", b"\x0f\x0b\x77\x08\x80\0\x3f\x1a\x3b\x2a\x33\x24\x22", b"\x0a\x0e\x20\x44\x0b",
+        b"\7\x10", b"\x0f\3\x76\x78\6\x10\6\2\x76\0", b"\x16\7\2\x77\x10\x2e\x10\x2f\6\1\x2d")]
+    sources = [plain]
+    for path in sorted(glob.glob("/lib/*/libc.so.6") + glob.glob("/lib64/ld-linux*"))[:2]:
+        programs = list(frame_programs(path, 48))
+        sources += [programs[i:i + 12] for i in range(0, len(programs), 12)]
+    for programs in sources:
+        header, frames = frame_sections(programs)
+        yield walk_input(0, header, frames, b"", 60, stack)
+    header, frames = frame_sections(plain)
+    yield walk_input(1, b"", frames, b"", 10, stack)
+    yield walk_input(2, header, frames, b"", 256, stack)
+    debug = struct.pack("<II", 12, 0xffffffff) + b"\3\0\1\x78\x10\x0c\7\x08" + struct.pack("<IIQQ", 24, 0, CODE, 256) + b"\x44\x0e\x10\0"
+    yield walk_input(0, b"", b"", debug, 8, stack)
+    yield walk_input(4, b"", b"", b"", 8, b"\x77\x08\x80\0\x3f\x1a\x3b\x2a\x33\x24\x22\x12\x06\x96\x2f\0\0")
+
+
+def image_file():
+    """The ELF file of elf_file with tables of frames instead of symbols, and one packed section."""
+    header, frames = frame_sections([(b"\1zR\0\1\x78\x10\1\x1b\x0c\7\x08\x90\1\0\0", b"\x41\x0e\x10\0")])
+    packed = struct.pack("<IIQQ", 1, 0, 64, 1) + zlib.compress(bytes(64))
+    names, parts, at = b"\0.eh_frame_hdr\0.eh_frame\0.debug_frame\0", [], 64 + 3 * 56 + 5 * 64
+    for part in (header, frames, packed, names):
+        parts.append((at, part))
+        at += len(part)
+    out = b"\x7fELF\2\1\1" + bytes(9)
+    out += struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, CODE, 64, 232, 0, 64, 56, 3, 64, 5, 4)
+    out += struct.pack("<IIQQQQQQ", 1, 4, 0, 0, 0, 0x8000, 0x8000, 0x1000)
+    out += struct.pack("<IIQQQQQQ", 1, 5, 0, CODE, CODE, 0x800, 0x800, 0x1000)
+    out += struct.pack("<IIQQQQQQ", 0x6474e550, 4, parts[0][0], 0x1000, 0x1000, len(header), len(header), 4)
+    out += bytes(64)
+    for name, address, flags, part in ((1, 0x1000, 2, 0), (15, FRAMES, 2, 1), (25, 0, 0x800, 2), (0, 0, 0, 3)):
+        out += struct.pack("<IIQQQQIIQQ", name, 1, flags, address, parts[part][0], len(parts[part][1]), 0, 0, 1, 0)
+    return out + header + frames + packed + names
+
+
 def seeds():
     offsets = struct.pack("<Q", 0 | 8 << 11 | 64 << 22)
     yield "framing", b"\x03abc\ndef\r\n" + b"x" * 20 + b"\n"
@@ -156,6 +242,10 @@ def seeds():
     yield "symtab", b"\0" + offsets + symtab_symbols()
     yield "kallsyms", b"0000000000000000 A x\nffffffff81000000 T first\nffffffffc0000000 t in\t[mod]\n"
     yield "kept", kept_records()
+    yield "image", offsets + image_file()
+    yield "image", offsets + elf_file()
+    for data in walks():
+        yield "cfi", data
     yield "demangle", b"\0_ZN1a2bcIiEEvT_@@V1"
     yield "demangle", b"\0_RNvCsabc_1a4main"
     yield "demangle", b"\0_D3abc3def1fFiZv"
