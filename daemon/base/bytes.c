@@ -7,22 +7,6 @@ struct bytes_text bytes_text_of(const char *text)
 	return (struct bytes_text){text, strlen(text)};
 }
 
-size_t bytes_left(const struct bytes *bytes)
-{
-	return bytes->len - bytes->pos;
-}
-
-const uint8_t *bytes_take(struct bytes *bytes, size_t len)
-{
-	if (bytes->bad || len > bytes_left(bytes)) {
-		bytes->bad = true;
-		return NULL;
-	}
-	const uint8_t *at = bytes->data + bytes->pos;
-	bytes->pos += len;
-	return at;
-}
-
 static uint64_t little_endian(struct bytes *bytes, size_t len)
 {
 	const uint8_t *at = bytes_take(bytes, len);
@@ -31,11 +15,6 @@ static uint64_t little_endian(struct bytes *bytes, size_t len)
 		value |= (uint64_t)at[i] << (8 * i);
 	}
 	return value;
-}
-
-uint8_t bytes_u8(struct bytes *bytes)
-{
-	return (uint8_t)little_endian(bytes, 1);
 }
 
 uint16_t bytes_u16(struct bytes *bytes)

@@ -29,8 +29,29 @@ static inline struct bytes bytes_of(const void *data, size_t len)
 /* A text constant as bytes_text. */
 struct bytes_text bytes_text_of(const char *text);
 
-size_t bytes_left(const struct bytes *bytes);
-uint8_t bytes_u8(struct bytes *bytes);
+static inline size_t bytes_left(const struct bytes *bytes)
+{
+	return bytes->len - bytes->pos;
+}
+
+/* len bytes, or NULL and bad. */
+static inline const uint8_t *bytes_take(struct bytes *bytes, size_t len)
+{
+	if (bytes->bad || len > bytes_left(bytes)) {
+		bytes->bad = true;
+		return NULL;
+	}
+	const uint8_t *at = bytes->data + bytes->pos;
+	bytes->pos += len;
+	return at;
+}
+
+static inline uint8_t bytes_u8(struct bytes *bytes)
+{
+	const uint8_t *at = bytes_take(bytes, 1);
+	return at == NULL ? 0 : *at;
+}
+
 uint16_t bytes_u16(struct bytes *bytes);
 uint32_t bytes_u32(struct bytes *bytes);
 uint64_t bytes_u64(struct bytes *bytes);
@@ -38,8 +59,6 @@ uint64_t bytes_u64(struct bytes *bytes);
 uint64_t bytes_varint(struct bytes *bytes);
 /* Signed LEB128 (DWARF 5, section 7.6); more than 64 bits is bad. */
 int64_t bytes_signed_varint(struct bytes *bytes);
-/* len bytes, or NULL and bad. */
-const uint8_t *bytes_take(struct bytes *bytes, size_t len);
 /* A varint length and so many bytes. */
 struct bytes_text bytes_text(struct bytes *bytes);
 

@@ -15,6 +15,8 @@ struct image_cache {
 	struct page pages[IMAGE_CACHE_SETS][IMAGE_CACHE_WAYS];
 	uint8_t (*bytes)[IMAGE_CACHE_WAYS][IMAGE_CACHE_PAGE_BYTES]; /* owned, one for each page */
 	uint64_t now;
+	struct page *last; /* read last, and where its bytes are: most reads go on there */
+	const uint8_t *last_bytes;
 };
 
 struct image_cache *image_cache_create(void)
@@ -40,11 +42,17 @@ void image_cache_destroy(struct image_cache *cache)
 	}
 }
 
-static struct page *find(struct page *set, const struct image *image, uint64_t number)
+static bool is_page(
+	const struct page *page, const struct image *image, uint64_t born_ns, uint64_t number)
+{
+	return page->image == image && page->number == number && page->born_ns == born_ns;
+}
+
+static struct page *find(
+	struct page *set, const struct image *image, uint64_t born_ns, uint64_t number)
 {
 	for (size_t way = 0; way < IMAGE_CACHE_WAYS; way++) {
-		if (set[way].image == image && set[way].number == number &&
-			set[way].born_ns == image_born_ns(image)) {
+		if (is_page(&set[way], image, born_ns, number)) {
 			return &set[way];
 		}
 	}
@@ -63,23 +71,36 @@ static struct page *oldest(struct page *set)
 	return found;
 }
 
-/* The page with its bytes; *len of them are there. */
-static const uint8_t *get(
-	struct image_cache *cache, const struct image *image, uint64_t number, size_t *len)
+/* Finds or reads a page; it is the last one then. */
+static void turn_to(
+	struct image_cache *cache, const struct image *image, uint64_t born_ns, uint64_t number)
 {
 	size_t index = map_hash((uint64_t)(uintptr_t)image ^ number) & (IMAGE_CACHE_SETS - 1);
 	struct page *set = cache->pages[index];
-	struct page *page = find(set, image, number);
+	struct page *page = find(set, image, born_ns, number);
 
 	if (page == NULL) {
 		page = oldest(set);
-		*page = (struct page){.image = image, .born_ns = image_born_ns(image), .number = number};
+		*page = (struct page){.image = image, .born_ns = born_ns, .number = number};
 		page->len = image_source_read(image_source(image), number * IMAGE_CACHE_PAGE_BYTES,
 			cache->bytes[index][page - set], IMAGE_CACHE_PAGE_BYTES);
 	}
 	page->used = ++cache->now;
-	*len = page->len;
-	return cache->bytes[index][page - set];
+	cache->last = page;
+	cache->last_bytes = cache->bytes[index][page - set];
+}
+
+/* The page with its bytes; *len of them are there. */
+static const uint8_t *get(
+	struct image_cache *cache, const struct image *image, uint64_t number, size_t *len)
+{
+	uint64_t born_ns = image_born_ns(image);
+
+	if (cache->last == NULL || !is_page(cache->last, image, born_ns, number)) {
+		turn_to(cache, image, born_ns, number);
+	}
+	*len = cache->last->len;
+	return cache->last_bytes;
 }
 
 static bool read_pages(

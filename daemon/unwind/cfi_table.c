@@ -1,9 +1,12 @@
 #include "unwind/cfi_table.h"
 
+#include <string.h>
+
 #include "base/bytes.h"
 
 #define TABLE_ENCODING (CFI_POINTER_DATAREL | CFI_POINTER_SDATA4)
 #define ENTRY_BYTES    8
+#define NEAR_ENTRIES   64 /* the last steps of a search need not ask the cache for each */
 #define HEAD_BYTES                                                                                 \
 	24 /* four bytes and two pointers of at most eight (longer LEB128 forms are not usable) */
 
@@ -35,44 +38,65 @@ bool cfi_table_open(struct cfi_table *table, const struct image *image, struct i
 	return table->is_usable;
 }
 
-/* Reads an entry: two addresses. */
-static bool read_entry(const struct cfi_table *table, const struct image *image,
-	struct image_cache *cache, uint64_t index, uint64_t *begin, uint64_t *fde)
+/* Entries in a row, read at once. */
+static bool read_entries(const struct cfi_table *table, const struct image *image,
+	struct image_cache *cache, uint64_t index, size_t count, uint8_t *to)
 {
-	uint8_t raw[ENTRY_BYTES];
-
-	if (!image_cache_read(cache, image,
-			table->part.offset + table->entries_at + index * ENTRY_BYTES, raw, sizeof(raw))) {
-		return false;
-	}
-	struct bytes in = bytes_of(raw, sizeof(raw));
-
-	*begin = table->part.address + (uint64_t)(int32_t)bytes_u32(&in);
-	*fde = table->part.address + (uint64_t)(int32_t)bytes_u32(&in);
-	return true;
+	return image_cache_read(cache, image,
+		table->part.offset + table->entries_at + index * ENTRY_BYTES, to, count * ENTRY_BYTES);
 }
 
-enum cfi_result cfi_table_find(const struct cfi_table *table, const struct image *image,
-	struct image_cache *cache, uint64_t pc, uint64_t *fde, uint64_t *begin)
+static uint64_t address_at(const struct cfi_table *table, const uint8_t *raw)
 {
-	uint64_t low = 0,
-			 high =
-				 table
-					 ->count; /* the entry is the last of [low, high) that begins at or before pc */
+	int32_t relative;
+
+	memcpy(&relative, raw, sizeof(relative));
+	return table->part.address + (uint64_t)(int64_t)relative;
+}
+
+/* The last of some entries that begins at or before pc. */
+static enum cfi_result find_near(const struct cfi_table *table, const uint8_t *raw, size_t count,
+	uint64_t pc, uint64_t *fde, uint64_t *begin)
+{
+	size_t low = 0, high = count;
 
 	while (low < high) {
-		uint64_t middle = low + (high - low) / 2, first, address;
+		size_t middle = low + (high - low) / 2;
 
-		if (!read_entry(table, image, cache, middle, &first, &address)) {
-			return CFI_BROKEN;
-		}
-		if (first <= pc) {
-			*begin = first;
-			*fde = address;
+		if (address_at(table, raw + middle * ENTRY_BYTES) <= pc) {
 			low = middle + 1;
 		} else {
 			high = middle;
 		}
 	}
-	return low == 0 ? CFI_NONE : CFI_FOUND;
+	if (low == 0) {
+		return CFI_NONE;
+	}
+	*begin = address_at(table, raw + (low - 1) * ENTRY_BYTES);
+	*fde = address_at(table, raw + (low - 1) * ENTRY_BYTES + sizeof(int32_t));
+	return CFI_FOUND;
+}
+
+enum cfi_result cfi_table_find(const struct cfi_table *table, const struct image *image,
+	struct image_cache *cache, uint64_t pc, uint64_t *fde, uint64_t *begin)
+{
+	uint8_t raw[NEAR_ENTRIES * ENTRY_BYTES];
+	uint64_t low = 0, high = table->count; /* the entry is in [low, high), or there is none */
+
+	while (high - low > NEAR_ENTRIES) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (!read_entries(table, image, cache, middle, 1, raw)) {
+			return CFI_BROKEN;
+		}
+		if (address_at(table, raw) <= pc) {
+			low = middle;
+		} else {
+			high = middle;
+		}
+	}
+	if (!read_entries(table, image, cache, low, (size_t)(high - low), raw)) {
+		return CFI_BROKEN;
+	}
+	return find_near(table, raw, (size_t)(high - low), pc, fde, begin);
 }
