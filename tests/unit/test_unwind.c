@@ -14,7 +14,7 @@
 #define CODE  (BASE + MADE_CODE)
 #define JIT   0x7e0000000000
 #define STACK 0x7ffc00000000
-#define WORDS 64
+#define WORDS 128
 #define DEPTH 16
 
 static uint8_t bytes[MADE_BYTES];
@@ -369,23 +369,31 @@ static void a_signal_leads_to_the_instruction_that_it_interrupted(void **state)
 	finish(&stage);
 }
 
-/* A trampoline without information (musl's), of either machine: behind the handler's frame the kernel's, registers at its offsets. */
+static void save(struct stage *stage, uint16_t offset, uint64_t value)
+{
+	memcpy((uint8_t *)stage->words + offset, &value, sizeof(value));
+}
+
+/* A trampoline without information (musl's), of either machine: at sp what the kernel saved, each register at its offset. */
 static void check_trampoline(const struct unwind_machine *machine)
 {
 	struct stage stage;
 
 	begin(&stage, machine);
-	function(&stage, 0, IS_ROOT);
+	function(&stage, 0, HAS_FP);
+	function(&stage, 1, IS_ROOT);
 	map(&stage);
 	memcpy(bytes + MADE_CODE + 0x1000, machine->signal_code, machine->signal_code_bytes);
 	stage.sample.regs.pc = CODE + 0x1000;
-	stage.sample.memory.len = sizeof(stage.words);
-	memcpy((uint8_t *)stage.words + machine->signal_pc % 512, &(uint64_t){CODE + 0x10}, 8);
-	stage.sample.regs.sp = STACK - (machine->signal_pc - machine->signal_pc % 512);
-	memcpy((uint8_t *)stage.words + machine->signal_sp -
-			   (machine->signal_pc - machine->signal_pc % 512),
-		&(uint64_t){STACK + 8}, 8);
-	EXPECT(&stage, UNWIND_ROOT, CODE + 0x1000, CODE + 0x10);
+	save(&stage, machine->signal_pc, CODE);
+	save(&stage, machine->signal_sp, STACK + 8 * 100);
+	save(&stage, machine->signal_fp, STACK + 8 * 110);
+	stage.words[111] = CODE + 0x110;
+	if (machine->image == IMAGE_MACHINE_X86_64) {
+		EXPECT(&stage, UNWIND_ROOT, CODE + 0x1000, CODE, CODE + 0x110);
+	} else {
+		EXPECT(&stage, UNWIND_NO_RULE, CODE + 0x1000, CODE); /* CFA = x6: not known here */
+	}
 	assert_int_equal(stage.kinds[1], UNWIND_EXACT);
 	finish(&stage);
 }
@@ -394,6 +402,7 @@ static void a_trampoline_is_known_by_its_instructions(void **state)
 {
 	(void)state;
 	check_trampoline(&unwind_machine_x86_64);
+	check_trampoline(&unwind_machine_aarch64);
 }
 
 static void on_aarch64_lr_has_the_caller_of_a_leaf_only(void **state)
