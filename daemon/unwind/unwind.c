@@ -1,11 +1,11 @@
 #include "unwind/unwind.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "unwind/rule.h"
 #include "unwind/rule_cache.h"
 #include "unwind/step.h"
+#include "unwind/stub.h"
 
 struct unwinder {
 	const struct unwind_machine *machine;
@@ -71,27 +71,14 @@ static struct rule rule_of_row(struct unwinder *unwinder, const struct cfi_row *
 	return rule;
 }
 
-/* Code without call-frame information that returns from a signal handler (musl's). */
-static bool is_trampoline(struct unwinder *unwinder, const struct unwind_range *range, uint64_t pc)
-{
-	const struct unwind_machine *machine = unwinder->machine;
-	const struct image *image = cfi_image(range->cfi);
-	uint8_t code[UNWIND_SIGNAL_CODE_BYTES];
-	uint64_t offset, left;
-
-	return image_offset(image, pc - range->bias, &offset, &left) &&
-		   image_cache_read(
-			   unwinder->reader.cache, image, offset, code, machine->signal_code_bytes) &&
-		   memcmp(code, machine->signal_code, machine->signal_code_bytes) == 0;
-}
-
 static struct rule rule_in(
 	struct unwinder *unwinder, const struct unwind_range *range, uint64_t lookup, uint64_t pc)
 {
+	struct rule rule = {.kind = RULE_CODE};
 	struct cfi_row row = {0};
 
 	if (range->cfi == NULL) {
-		return (struct rule){.kind = RULE_CODE};
+		return rule;
 	}
 	if (cfi_machine(range->cfi) != unwinder->machine) {
 		return (struct rule){.kind = RULE_UNKNOWN};
@@ -100,12 +87,20 @@ static struct rule rule_in(
 	case CFI_FOUND:
 		return rule_of_row(unwinder, &row);
 	case CFI_NONE:
-		return (struct rule){.kind = is_trampoline(unwinder, range, pc) ? RULE_SIGNAL : RULE_CODE};
+		stub_find(unwinder->machine, unwinder->reader.cache, cfi_image(range->cfi),
+			pc - range->bias, lookup == pc, &rule);
+		return rule;
 	case CFI_UNKNOWN:
 		return (struct rule){.kind = RULE_UNKNOWN};
 	default:
 		return (struct rule){.kind = RULE_BROKEN};
 	}
+}
+
+/* The cache's key: the code at a place says one thing of who is there, and may say another of who returns to just behind it (stub.h). */
+static inline uint64_t key_of(uint64_t lookup, bool is_exact)
+{
+	return lookup ^ (uint64_t)is_exact << 63;
 }
 
 /* The first time at a pc. NULL: no code is known to be there. */
@@ -120,7 +115,7 @@ static const struct rule *make_rule(
 	unwinder->counters.misses++;
 	const struct rule rule = rule_in(unwinder, range, lookup, pc);
 
-	return rule_cache_put(&unwinder->cache, lookup, space->state, &rule);
+	return rule_cache_put(&unwinder->cache, key_of(lookup, lookup == pc), space->state, &rule);
 }
 
 /* Asks the methods in turn. */
@@ -151,7 +146,8 @@ static inline bool go_on(struct unwinder *unwinder, const struct unwind_space *s
 	struct step_walk *walk, struct unwind_stack *stack)
 {
 	uint64_t pc = walk->frame.regs.pc, sp = walk->frame.regs.sp, lookup = pc - !walk->is_exact;
-	const struct rule *rule = rule_cache_find(&unwinder->cache, lookup, space->state);
+	const struct rule *rule =
+		rule_cache_find(&unwinder->cache, key_of(lookup, walk->is_exact), space->state);
 
 	if (rule == NULL) {
 		rule = make_rule(unwinder, space, lookup, pc);

@@ -405,6 +405,46 @@ static void a_trampoline_is_known_by_its_instructions(void **state)
 	check_trampoline(&unwind_machine_aarch64);
 }
 
+/* An entry of a linkage table at CODE + 0x1000, called from CODE + 0x110: at each of its instructions the caller is known. */
+static void check_entry(const struct unwind_machine *machine, const uint8_t *code,
+	const uint8_t *instructions, size_t count, size_t pushed)
+{
+	struct stage stage;
+
+	begin(&stage, machine);
+	function(&stage, 1, IS_ROOT);
+	map(&stage);
+	memcpy(bytes + MADE_CODE + 0x1000, code, 16);
+	/* what the frame pointer would say is wrong */
+	stage.sample.regs.fp = STACK + 8 * 20;
+	stage.sample.regs.lr = CODE + 0x110;
+	stage.words[21] = CODE + 0x120;
+	for (size_t i = 0; i < count; i++) {
+		stage.sample.regs.pc = CODE + 0x1000 + instructions[i];
+		stage.words[0] = i >= pushed ? 7 : CODE + 0x110;
+		stage.words[1] = CODE + 0x110;
+		unwind_walk(stage.unwinder, &stage.space, &stage.sample, &stage.stack);
+		assert_int_equal(stage.stack.count, 2);
+		assert_int_equal(stage.addresses[1], CODE + 0x110);
+	}
+	finish(&stage);
+}
+
+static void entries_of_linkage_tables_are_known_by_their_instructions(void **state)
+{
+	(void)state;
+	static const uint8_t lld[] = {
+		0xff, 0x25, 0x52, 0x17, 0, 0, 0x68, 3, 0, 0, 0, 0xe9, 0xb0, 0xff, 0xff, 0xff};
+	static const uint8_t mold[] = {
+		0xf3, 0x0f, 0x1e, 0xfa, 0x41, 0xbb, 3, 0, 0, 0, 0xff, 0x25, 0x52, 0x17, 0, 0};
+	static const uint8_t arm[] = {
+		0x10, 5, 0, 0x90, 0x11, 6, 0x40, 0xf9, 0x10, 0x22, 0, 0x91, 0x20, 2, 0x1f, 0xd6};
+
+	check_entry(&unwind_machine_x86_64, lld, (const uint8_t[]){0, 6, 11}, 3, 2);
+	check_entry(&unwind_machine_x86_64, mold, (const uint8_t[]){0, 4, 10}, 3, 3);
+	check_entry(&unwind_machine_aarch64, arm, (const uint8_t[]){0, 4, 8, 12}, 4, 4);
+}
+
 static void on_aarch64_lr_has_the_caller_of_a_leaf_only(void **state)
 {
 	(void)state;
@@ -465,6 +505,7 @@ int main(void)
 		cmocka_unit_test(each_way_to_end_has_its_name),
 		cmocka_unit_test(a_signal_leads_to_the_instruction_that_it_interrupted),
 		cmocka_unit_test(a_trampoline_is_known_by_its_instructions),
+		cmocka_unit_test(entries_of_linkage_tables_are_known_by_their_instructions),
 		cmocka_unit_test(on_aarch64_lr_has_the_caller_of_a_leaf_only),
 		cmocka_unit_test(code_that_changes_is_looked_at_again),
 	};

@@ -1,0 +1,92 @@
+#include "unwind/stub.h"
+
+#include <string.h>
+
+#define ENTRY_BYTES 16 /* of a linkage table's, which are as many bytes apart */
+
+struct entry {
+	enum image_machine machine;
+	uint8_t code[ENTRY_BYTES], mask[ENTRY_BYTES];
+	uint8_t pushed; /* from this byte on there is a word more on the stack */
+	uint8_t flags;  /* enum rule_flags */
+};
+
+#define ANY 0, 0, 0, 0
+#define ALL 0xff, 0xff, 0xff, 0xff
+
+static const struct entry entries[] = {
+	/* lld, and GNU ld without its rows: jmp *there(%rip); push $number; jmp table */
+	{IMAGE_MACHINE_X86_64, {0xff, 0x25, ANY, 0x68, ANY, 0xe9, ANY},
+		{0xff, 0xff, ANY, 0xff, ANY, 0xff, ANY}, 11, 0},
+	/* mold: endbr64; mov $number,%r11d; jmp *there(%rip) */
+	{IMAGE_MACHINE_X86_64, {0xf3, 0x0f, 0x1e, 0xfa, 0x41, 0xbb, ANY, 0xff, 0x25, ANY},
+		{ALL, 0xff, 0xff, ANY, 0xff, 0xff, ANY}, ENTRY_BYTES, 0},
+	/* adrp x16, page; ldr x17, [x16, n]; add x16, x16, n; br x17 */
+	{IMAGE_MACHINE_AARCH64,
+		{0x10, 0, 0, 0x90, 0x11, 0x02, 0x40, 0xf9, 0x10, 0x02, 0, 0x91, 0x20, 0x02, 0x1f, 0xd6},
+		{0x1f, 0, 0, 0x9f, 0xff, 0x03, 0xc0, 0xff, 0xff, 0x03, 0xc0, 0xff, ALL}, ENTRY_BYTES,
+		RULE_RA_IN_LR},
+};
+
+static bool matches(const struct entry *entry, const uint8_t *code)
+{
+	for (size_t i = 0; i < ENTRY_BYTES; i++) {
+		if ((code[i] & entry->mask[i]) != entry->code[i]) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool read_code(struct image_cache *cache, const struct image *image, uint64_t address,
+	uint8_t *code, size_t len)
+{
+	uint64_t offset, left;
+
+	return image_offset(image, address, &offset, &left) &&
+		   image_cache_read(cache, image, offset, code, len);
+}
+
+static bool is_trampoline(const struct unwind_machine *machine, struct image_cache *cache,
+	const struct image *image, uint64_t address)
+{
+	uint8_t code[UNWIND_SIGNAL_CODE_BYTES];
+
+	return read_code(cache, image, address, code, machine->signal_code_bytes) &&
+		   memcmp(code, machine->signal_code, machine->signal_code_bytes) == 0;
+}
+
+static struct rule entry_rule(const struct entry *entry, uint64_t at)
+{
+	int32_t word = sizeof(uint64_t);
+	bool is_in_lr = (entry->flags & RULE_RA_IN_LR) != 0;
+
+	return (struct rule){.kind = RULE_SP,
+		.flags = entry->flags,
+		.cfa_offset = is_in_lr              ? 0
+					  : at >= entry->pushed ? 2 * word
+											: word,
+		.ra_offset = -word};
+}
+
+bool stub_find(const struct unwind_machine *machine, struct image_cache *cache,
+	const struct image *image, uint64_t address, bool is_exact, struct rule *rule)
+{
+	uint8_t code[ENTRY_BYTES];
+	uint64_t at = address % ENTRY_BYTES;
+
+	if (is_trampoline(machine, cache, image, address)) {
+		*rule = (struct rule){.kind = RULE_SIGNAL};
+		return true;
+	}
+	if (!is_exact || !read_code(cache, image, address - at, code, sizeof(code))) {
+		return false;
+	}
+	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
+		if (entries[i].machine == machine->image && matches(&entries[i], code)) {
+			*rule = entry_rule(&entries[i], at);
+			return true;
+		}
+	}
+	return false;
+}
