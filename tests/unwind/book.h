@@ -10,6 +10,7 @@
 struct book {
 	volatile uint64_t mark, mark_again; /* its complement */
 	uint64_t base;                      /* main */
+	uint64_t begin, end;                /* where the functions are that are booked */
 	volatile uint64_t depth;
 	volatile uint64_t entries[BOOK_ENTRIES];
 };

@@ -55,10 +55,11 @@ static uint64_t function_of(const struct booked *booked, uint64_t address)
 	return 0;
 }
 
-/* The program's functions below main, outermost first. False: main is not in the stack. */
-static bool chain_of(const struct booked *booked, const struct unwind_stack *stack, uint64_t bias,
-	uint64_t *chain, size_t *count)
+/* The functions below main that are booked, outermost first. False: main is not in the stack. */
+static bool chain_of(const struct booked *booked, const struct unwind_stack *stack,
+	const struct book *book, uint64_t *chain, size_t *count)
 {
+	uint64_t bias = book->base - booked->main;
 	bool has_main = false;
 
 	*count = 0;
@@ -66,7 +67,7 @@ static bool chain_of(const struct booked *booked, const struct unwind_stack *sta
 		bool is_call = stack->kinds[i] == UNWIND_RETURN;
 		uint64_t function = function_of(booked, stack->addresses[i] - bias - is_call);
 
-		if (has_main && function != 0) {
+		if (has_main && function + bias >= book->begin && function + bias < book->end) {
 			chain[(*count)++] = function + bias;
 		}
 		has_main |= function == booked->main;
@@ -84,7 +85,7 @@ enum booked_result booked_check(const struct booked *booked, const struct corpus
 		return BOOKED_NONE;
 	}
 	depth = (size_t)book->depth;
-	if (!chain_of(booked, stack, book->base - booked->main, chain, &count) || count > depth ||
+	if (!chain_of(booked, stack, book, chain, &count) || count > depth ||
 		stack->end != UNWIND_ROOT || depth - count > 1 ||
 		memcmp((const void *)(uintptr_t)book->entries, chain, count * sizeof(chain[0])) != 0) {
 		return BOOKED_WRONG;

@@ -14,7 +14,10 @@
 
 #include "unwind/book.h"
 
-#define NOINLINE __attribute__((noinline))
+#define NOINLINE __attribute__((noinline, section("chain_code")))
+
+/* The linker's names of the section's ends. */
+extern const char __start_chain_code[], __stop_chain_code[];
 
 static struct book *book;
 static volatile uint64_t sink;
@@ -161,7 +164,10 @@ static NOINLINE uint64_t choose(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-	struct book here = {.mark = BOOK_MARK, .base = (uintptr_t)main};
+	struct book here = {.mark = BOOK_MARK,
+		.base = (uintptr_t)main,
+		.begin = (uintptr_t)__start_chain_code,
+		.end = (uintptr_t)__stop_chain_code};
 	struct timespec now, begin;
 	double seconds = argc > 1 ? atof(argv[1]) : 1;
 	uint64_t seed = 1;

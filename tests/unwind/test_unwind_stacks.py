@@ -102,6 +102,30 @@ def test_the_python_of_the_distribution():
     identical([python, os.path.join(os.path.dirname(__file__), "sort.py"), SECONDS])
 
 
+def snapshots(name, has_peer):
+    """A program of aarch64 takes snapshots of itself under an emulator."""
+    program, tool = built(name), os.path.join(BUILD, "tests", "unwind", "unwind-snapshots")
+    emulator = shutil.which("qemu-aarch64")
+    if emulator is None or not os.path.exists(tool):
+        skip("needs qemu-user and libdw")
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "snapshots")
+        subprocess.run([emulator, "-cpu", "max", "-E", "SNAPSHOTS=" + path, program, "4" if LONG else "1"], check=True)
+        result = json.loads(subprocess.run([tool, program, path], stdout=subprocess.PIPE, check=True).stdout)
+    print("# %s: %s" % (name, result))
+    assert result["stacks"] >= 50 and result["exact"] >= 0.7 * result["stacks"], result
+    assert result["wrong"] == 0 and result["root"] == result["stacks"] and result["no_book"] <= 3, result
+    assert not has_peer or result["libdw"] >= IDENTICAL * result["stacks"], result
+
+
+def test_snapshots_of_aarch64():
+    snapshots("chains-aarch64", True)
+
+
+def test_snapshots_of_aarch64_with_signed_return_addresses():
+    snapshots("chains-aarch64-signed", False)  # libdw 0.188 does not know them
+
+
 def test_large_programs():
     if not LONG or SANITIZED:
         skip("tools/verify walks large programs: a minute")
