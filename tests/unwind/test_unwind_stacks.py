@@ -44,7 +44,7 @@ def identical(command, complete=0.98, least=None):
     for peer in ("libdw", "libunwind"):
         line += "; %s %s" % (peer, {kind: count for kind, count in result[peer].items() if count})
     print(line)
-    assert result["stacks"] >= (least or (1000 if LONG else 50)), result
+    assert result["stacks"] >= (least or (500 if LONG else 30)), result
     assert result["root"] >= complete * result["stacks"], result
     for peer in ("libdw", "libunwind"):
         assert result[peer]["unexplained"] == 0, "%s\n%s" % (result[peer], shown)
@@ -58,7 +58,7 @@ def identical(command, complete=0.98, least=None):
 def booked(name):
     result, shown = walk([built(name), SECONDS], "--book")
     print("# %s: %s" % (name, result))
-    assert result["stacks"] >= 50 and result["exact"] >= 0.8 * result["stacks"], result
+    assert result["stacks"] >= 30 and result["exact"] >= 0.8 * result["stacks"], result
     assert result["wrong"] == 0, shown
     assert result["no_book"] <= 3, result
 
@@ -113,9 +113,12 @@ def snapshots(name, has_peer):
         subprocess.run([emulator, "-cpu", "max", "-E", "SNAPSHOTS=" + path, program, "4" if LONG else "1"], check=True)
         result = json.loads(subprocess.run([tool, program, path], stdout=subprocess.PIPE, check=True).stdout)
     print("# %s: %s" % (name, result))
-    assert result["stacks"] >= 50 and result["exact"] >= 0.7 * result["stacks"], result
+    # An emulator delivers a timer at the ends of blocks: often between the book's entry and the call.
+    assert result["stacks"] >= 30 and result["exact"] >= 0.4 * result["stacks"], result
     assert result["wrong"] == 0 and result["root"] == result["stacks"] and result["no_book"] <= 3, result
-    assert not has_peer or result["libdw"] >= IDENTICAL * result["stacks"], result
+    if has_peer:
+        assert result["libdw"] + result["libdw_in_stubs"] == result["stacks"], result
+        assert result["libdw_in_stubs"] <= max(3, 0.02 * result["stacks"]), result
 
 
 def test_snapshots_of_aarch64():
