@@ -21,6 +21,13 @@ struct captures *captures_create(const struct captures_options *options, struct 
 		return NULL;
 	}
 	captures->options = *options;
+	captures->codes = codes_create();
+	if (captures->codes == NULL) {
+		free(captures->analyzer_path);
+		free(captures);
+		error_set(err, ERROR_LIMIT_EXCEEDED, "no memory for the captures");
+		return NULL;
+	}
 	return captures;
 }
 
@@ -32,6 +39,7 @@ void captures_hold(struct captures *captures)
 static void free_when_over(struct captures *captures)
 {
 	if (captures->is_closed && captures->works == 0) {
+		codes_destroy(captures->codes);
 		free(captures->analyzer_path);
 		free(captures);
 	}

@@ -52,6 +52,7 @@ struct capture_options {
 	uint64_t max_bytes; /* of the journal; 0: no limit */
 	uint64_t progress_ms;
 	const char *sampler;    /* "auto", "perf" */
+	const char *unwind;     /* "auto", "dwarf", "fp" */
 	const char *output_dir; /* NULL: the data folder */
 	const char *label;      /* NULL */
 	bool write_folded, write_svg, write_json;

@@ -21,6 +21,7 @@ struct image {
 	char *path; /* owned */
 	uint64_t kind;
 	bool was_opened;
+	int fd; /* borrowed from opened; -1 */
 };
 
 struct images {
@@ -147,6 +148,7 @@ static bool add(struct images *images, const struct sampler_mapping *mapping, ui
 		.inode_generation = mapping->inode_generation,
 		.path = strdup(mapping->path),
 		.kind = kind_of(mapping),
+		.fd = -1,
 	};
 	if (!image.path || images->known.len >= LIMIT_IMAGES || !VEC_PUSH(&images->known, image)) {
 		free(image.path);
@@ -155,6 +157,9 @@ static bool add(struct images *images, const struct sampler_mapping *mapping, ui
 	struct image *added = &images->known.items[images->known.len - 1];
 	if (image.kind == JOURNAL_IMAGE_ELF) {
 		added->was_opened = open_file(images, (uint32_t)images->known.len, mapping);
+	}
+	if (added->was_opened) {
+		added->fd = images->opened.items[images->opened.len - 1].fd;
 	}
 	if (is_memory_file(mapping) && !added->was_opened) {
 		added->kind = JOURNAL_IMAGE_ANONYMOUS;
@@ -181,6 +186,7 @@ bool images_find(
 		.is_new = is_new,
 		.kind = found->kind,
 		.was_opened = found->was_opened,
+		.fd = found->fd,
 	};
 	return true;
 }

@@ -27,6 +27,7 @@ struct images_image {
 	bool is_new;
 	uint64_t kind; /* enum journal_image_kind */
 	bool was_opened;
+	int fd; /* of its file; borrowed; -1: none */
 };
 
 /* Finds or adds the image of a mapping. False when memory is out, or LIMIT_IMAGES are known. */

@@ -15,6 +15,7 @@
 #include "capture/images.h"
 #include "capture/mappings.h"
 #include "capture/stacks.h"
+#include "capture/unwinding.h"
 #include "profile/journal.h"
 #include "protocol/limits.h"
 #include "target/target.h"
@@ -33,7 +34,8 @@ struct pipeline {
 	struct stacks *stacks;
 	struct images *images;
 	struct mappings mappings;
-	struct map threads; /* tid → string id of its name; those that live */
+	struct unwinding *unwinding; /* NULL: samples hold frames */
+	struct map threads;          /* tid → string id of its name; those that live */
 	uint64_t flushed_ns;
 	uint64_t cpu_time_ns;
 	uint64_t children; /* processes that it forked; they are not sampled */
@@ -47,6 +49,7 @@ void pipeline_destroy(struct pipeline *pipeline)
 	}
 	strings_destroy(pipeline->strings);
 	stacks_destroy(pipeline->stacks);
+	unwinding_destroy(pipeline->unwinding);
 	images_destroy(pipeline->images);
 	mappings_finish(&pipeline->mappings);
 	map_finish(&pipeline->threads);
@@ -143,8 +146,25 @@ struct pipeline *pipeline_create(const struct pipeline_options *options, struct 
 		error_set(err, ERROR_LIMIT_EXCEEDED, "no memory for a capture's tables");
 		return NULL;
 	}
+	/* On a machine whose stacks we cannot walk the samples hold frames. */
+	struct error no_unwinding = {0};
+	pipeline->unwinding = options->codes != NULL
+							  ? unwinding_create(options->codes, options->max_frames, &no_unwinding)
+							  : NULL;
+	if (no_unwinding.code == ERROR_LIMIT_EXCEEDED) {
+		pipeline_destroy(pipeline);
+		if (err != NULL) {
+			*err = no_unwinding;
+		}
+		return NULL;
+	}
 	begin(pipeline, options);
 	return pipeline;
+}
+
+bool pipeline_unwinds(const struct pipeline *pipeline)
+{
+	return pipeline->unwinding != NULL;
 }
 
 /* The sink */
@@ -160,6 +180,9 @@ static void take_process(void *context, const struct sampler_process *process)
 		_Atomic uint64_t *first_ns = &pipeline->counters.first_exec_ns;
 		mappings_clear(&pipeline->mappings);
 		stacks_forget(pipeline->stacks);
+		if (pipeline->unwinding) {
+			unwinding_exec(pipeline->unwinding);
+		}
 		if (atomic_load_explicit(first_ns, memory_order_relaxed) == 0) {
 			atomic_store_explicit(first_ns, process->time_ns, memory_order_relaxed);
 		}
@@ -299,14 +322,29 @@ static void take_mapping(void *context, const struct sampler_mapping *mapping)
 	if (mappings_put(&pipeline->mappings, &range)) {
 		stacks_forget(pipeline->stacks);
 	}
+	if (pipeline->unwinding) {
+		unwinding_map(pipeline->unwinding, mapping, image.id, image.kind, image.fd);
+	}
 }
 
-static void append_stack(
-	struct pipeline *pipeline, uint32_t id, const struct stacks_key *key, const uint64_t *frames)
+/* The innermost user frame is none, to a reader of the journal, whatever is said of it. */
+static void set_kinds(
+	struct pipeline *pipeline, const struct stacks_key *key, const uint8_t *is_exact)
+{
+	uint8_t *user = pipeline->kinds + key->kernel_count;
+	memset(pipeline->kinds, JOURNAL_FRAME_KERNEL, key->kernel_count);
+	memset(user, JOURNAL_FRAME_NATIVE, key->user_count);
+	for (size_t i = 1; is_exact != NULL && i < key->user_count; i++) {
+		user[i] = is_exact[i] ? JOURNAL_FRAME_EXACT : JOURNAL_FRAME_NATIVE;
+	}
+}
+
+/* is_exact: of user frames, NULL: only the innermost is. */
+static void append_stack(struct pipeline *pipeline, uint32_t id, const struct stacks_key *key,
+	const uint64_t *frames, const uint8_t *is_exact)
 {
 	size_t all = key->kernel_count + key->user_count;
-	memset(pipeline->kinds, JOURNAL_FRAME_KERNEL, key->kernel_count);
-	memset(pipeline->kinds + key->kernel_count, JOURNAL_FRAME_NATIVE, key->user_count);
+	set_kinds(pipeline, key, is_exact);
 	append(pipeline, &(struct journal_record){
 						 .type = JOURNAL_STACK,
 						 .stack =
@@ -340,9 +378,40 @@ static void cut_invented(const struct pipeline *pipeline, struct stacks_key *key
 	}
 }
 
+/* Of a thread that was in the kernel and has no user frames either, there is nothing to say. */
+static uint32_t unwound(struct pipeline *pipeline, const struct sampler_sample *sample)
+{
+	struct unwinding_stack stack;
+	const uint64_t *frames;
+	unwinding_walk(pipeline->unwinding, sample, &stack);
+	const struct stacks_key key = {
+		.pid = sample->pid,
+		.end = stack.end,
+		.kernel_frames = sample->kernel_frames,
+		.kernel_count = pipeline->kernel_frames ? sample->kernel_count : 0,
+		.user_frames = stack.frames,
+		.user_count = stack.count,
+	};
+	size_t all = key.kernel_count + key.user_count;
+	count(&pipeline->counters.truncated,
+		stack.end == JOURNAL_STACK_COPY || stack.end == JOURNAL_STACK_DEPTH);
+	if (all == 0 || all > FRAMES_MAX) {
+		return 0;
+	}
+	uint32_t id = stacks_id(pipeline->stacks, &key, &frames);
+	if (frames) {
+		append_stack(pipeline, id, &key, frames, stack.is_exact);
+	}
+	return id;
+}
+
 /* 0 when there is nothing to say. */
 static uint32_t stack_of(struct pipeline *pipeline, const struct sampler_sample *sample)
 {
+	/* Frames all the same: this kernel copies no stacks. */
+	if (pipeline->unwinding && sample->user_count == 0) {
+		return unwound(pipeline, sample);
+	}
 	struct stacks_key key = {
 		.pid = sample->pid,
 		.end = sample->cut              ? JOURNAL_STACK_DEPTH
@@ -361,7 +430,7 @@ static uint32_t stack_of(struct pipeline *pipeline, const struct sampler_sample 
 	uint32_t id = stacks_id(pipeline->stacks, &key, &frames);
 	if (frames) {
 		cut_invented(pipeline, &key);
-		append_stack(pipeline, id, &key, frames);
+		append_stack(pipeline, id, &key, frames, NULL);
 	}
 	return id;
 }
@@ -443,6 +512,12 @@ static void take_drained(void *context, uint64_t now_ns)
 	}
 }
 
+static bool wants_more(void *context)
+{
+	const struct pipeline *pipeline = context;
+	return pipeline->unwinding && unwinding_wants_more(pipeline->unwinding);
+}
+
 static void take_throttled(void *context, uint64_t time_ns, uint64_t withheld_ns)
 {
 	struct pipeline *pipeline = context;
@@ -489,6 +564,7 @@ struct sampler_sink pipeline_sink(struct pipeline *pipeline)
 		.thread_end = take_thread_end,
 		.mapping = take_mapping,
 		.mapped = take_mapped,
+		.wants_more = wants_more,
 		.sample = take_sample,
 		.loss = take_loss,
 		.drained = take_drained,

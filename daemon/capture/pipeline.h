@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "capture/codes.h"
 #include "profile/journal_writer.h"
 #include "protocol/error.h"
 #include "sampler/sampler.h"
@@ -21,11 +22,16 @@ struct pipeline_options {
 	pid_t pid;                     /* samples of other processes are dropped (counted apart) */
 	uint64_t period_ns;
 	bool kernel_frames;
-	const char *const unwinder; /* "fp" */
+	struct codes
+		*codes; /* samples hold registers and copies of stacks; borrowed; NULL: they hold frames */
+	uint32_t max_frames; /* of an unwound stack; 0: the default */
 };
 
 struct pipeline *pipeline_create(const struct pipeline_options *options, struct error *err);
 void pipeline_destroy(struct pipeline *pipeline);
+
+/* Does it want registers and copies of stacks? */
+bool pipeline_unwinds(const struct pipeline *pipeline);
 
 /* The sink for sampler_config; the sampler must have stopped before destroy. */
 struct sampler_sink pipeline_sink(struct pipeline *pipeline);

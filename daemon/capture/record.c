@@ -9,7 +9,6 @@
 #include "protocol/limits.h"
 #include "protocol/text.h"
 
-#define UNWINDER      "fp"
 #define SCOPE         "process"
 #define SUMMARY_BYTES (32 * 1024) /* with everything else it must fit one line */
 #define OPTIONS_BYTES (16 * 1024)
@@ -63,7 +62,8 @@ static size_t json_bytes(const json_t *value)
 bool record_init(struct record *record, const struct process *process, pid_t pid, const char *label,
 	const json_t *options)
 {
-	*record = (struct record){.state = "armed", .pid = pid, .warnings = json_array()};
+	*record =
+		(struct record){.state = "armed", .unwinder = "fp", .pid = pid, .warnings = json_array()};
 	bool ok = record->warnings != NULL;
 	if (label != NULL) {
 		record->label = strdup(label);
@@ -287,7 +287,7 @@ static void set_result(json_t *object, const struct record *record)
 static void set_effective(json_t *object, const struct record *record)
 {
 	set_text(object, "sampler", record->effective.name);
-	set_text(object, "unwinder", UNWINDER);
+	set_text(object, "unwinder", record->unwinder);
 	set_count(object, "hz", record->effective.hz);
 	set_count(object, "period_ns", record->effective.period_ns);
 	set_text(object, "scope", SCOPE);
@@ -414,7 +414,7 @@ json_t *record_started(const struct record *record)
 	set_identity(object, record);
 	set_count(object, "hz", record->effective.hz);
 	set_text(object, "sampler", record->effective.name);
-	set_text(object, "unwinder", UNWINDER);
+	set_text(object, "unwinder", record->unwinder);
 	return object;
 }
 

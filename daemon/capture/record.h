@@ -29,6 +29,7 @@ struct record {
 	bool is_pinned;
 	json_t *options; /* what was asked, owned; NULL */
 	struct sampler_effective effective;
+	const char *unwinder;                    /* a constant: "fp" or "dwarf" */
 	uint64_t duration_ms;                    /* asked for; 0: until stopped */
 	uint64_t started_unix_us, ended_unix_us; /* 0: not yet */
 	uint64_t elapsed_ms;                     /* from start to end, once it has ended */

@@ -115,6 +115,8 @@ bool record_restore(struct record *record, const json_t *kept)
 	record->started_unix_us = count_of(kept, "started_unix_us");
 	restore_exit(record, kept);
 	restore_effective(record, kept);
+	const char *unwinder = text_of(kept, "unwinder", LIMIT_LABEL_BYTES);
+	record->unwinder = unwinder != NULL && strcmp(unwinder, "dwarf") == 0 ? "dwarf" : "fp";
 	restore_warnings(record, kept);
 	return copy_text(kept, "cwd", &record->cwd);
 }

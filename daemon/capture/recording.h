@@ -43,8 +43,9 @@ struct captures {
 	struct deletion *deletions;       /* deleting.c: in their order, the first has begun */
 	struct symbolizing *symbolizings; /* symbolizing.c */
 	bool is_symbolizing_over;
-	size_t works;   /* on workers, that look at this when they are done */
-	bool is_closed; /* destroyed but for those */
+	struct codes *codes; /* owned */
+	size_t works;        /* on workers, that look at this when they are done */
+	bool is_closed;      /* destroyed but for those */
 };
 
 struct capture {

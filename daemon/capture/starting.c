@@ -14,6 +14,9 @@
 #define GATE_TICK_MS 10
 #define GATE_SLOW_MS 100
 
+/* So much of a stack is copied with each sample at first: nearly every stack of nearly every program fits (64 KiB when it does not). */
+#define STACK_BYTES 16384
+
 static void announce_later(uv_timer_t *timer)
 {
 	capture_announce(timer->data);
@@ -183,7 +186,8 @@ static bool create_pipeline(
 		.pid = capture->record.pid,
 		.period_ns = sampler_period_ns(hz),
 		.kernel_frames = options->kernel,
-		.unwinder = "fp",
+		.codes = strcmp(options->unwind, "fp") != 0 ? capture->captures->codes : NULL,
+		.max_frames = options->max_depth,
 	};
 	capture->pipeline = pipeline_create(&pipeline, err);
 	free(text);
@@ -199,12 +203,21 @@ static bool start_sampler(
 		.hz = hz,
 		.kernel_frames = options->kernel,
 		.max_depth = options->max_depth,
+		.stack_bytes = pipeline_unwinds(capture->pipeline) ? STACK_BYTES : 0,
+		.more_stack_bytes = SAMPLER_STACK_BYTES_MAX,
 		.sink = pipeline_sink(capture->pipeline),
 	};
 	struct sampler_effective *effective = &capture->record.effective;
 	capture->ops = sampler_choose(options->sampler, &config, err);
 	if (capture->ops == NULL || !capture->ops->start(&config, &capture->sampler, effective, err)) {
 		return false;
+	}
+	capture->record.unwinder = effective->stack_bytes > 0 ? "dwarf" : "fp";
+	if (effective->stack_bytes == 0 && strcmp(options->unwind, "dwarf") == 0) {
+		error_set(err, ERROR_BACKEND_UNAVAILABLE,
+			"stacks cannot be unwound here: this kernel copies none, or this machine's are not "
+			"known");
+		return error_hint(err, "use unwind: fp, with programs that keep frame pointers");
 	}
 	if (effective->warning_code[0] != '\0') {
 		record_warn(

@@ -93,6 +93,7 @@ enum journal_stack_end {
 	JOURNAL_STACK_NONE = 5,     /* nothing could be read */
 	JOURNAL_STACK_NO_RULE = 6,  /* nothing is known about the last frame's code */
 	JOURNAL_STACK_LOOP = 7,     /* a step that did not move */
+	JOURNAL_STACK_ENDS          /* how many there are */
 };
 
 /* What the thread did when it was sampled. */

@@ -21,12 +21,13 @@ struct perf_buffers {
 	size_t failures;                     /* processors that have none */
 };
 
-#define PERF_BUFFERS_DATA_BYTES  (256 * 1024)
-#define PERF_BUFFERS_LEAST_BYTES (16 * 1024)
+#define PERF_BUFFERS_DATA_BYTES   (256 * 1024)
+#define PERF_BUFFERS_COPIES_BYTES (2 * 1024 * 1024) /* for samples with copies of stacks */
+#define PERF_BUFFERS_LEAST_BYTES  (16 * 1024)
 
 /* Takes at most half of the memory that may still be locked; shrinks when refused. Errors: limit_exceeded. */
-bool perf_buffers_open(
-	struct perf_buffers *buffers, const int *cpus, size_t count, struct error *err);
+bool perf_buffers_open(struct perf_buffers *buffers, const int *cpus, size_t count,
+	size_t wanted_bytes, struct error *err);
 /* Zero-initialised is fine. */
 void perf_buffers_close(struct perf_buffers *buffers);
 

@@ -63,10 +63,10 @@ static bool add_ring(struct perf_buffers *buffers, int cpu, size_t *data_bytes, 
 	return true;
 }
 
-static size_t planned_bytes(size_t cpu_count, size_t page_bytes)
+static size_t planned_bytes(size_t wanted_bytes, size_t cpu_count, size_t page_bytes)
 {
 	uint64_t half = perf_system_lockable(cpu_count) / 2;
-	size_t bytes = PERF_BUFFERS_DATA_BYTES;
+	size_t bytes = wanted_bytes;
 	while (bytes > PERF_BUFFERS_LEAST_BYTES && (bytes + page_bytes) * cpu_count > half) {
 		bytes /= 2;
 	}
@@ -89,16 +89,16 @@ static bool nothing_opened(const struct perf_buffers *buffers, int failure, stru
 		(long long)perf_system_number("perf_event_mlock_kb", 0));
 }
 
-bool perf_buffers_open(
-	struct perf_buffers *buffers, const int *cpus, size_t count, struct error *err)
+bool perf_buffers_open(struct perf_buffers *buffers, const int *cpus, size_t count,
+	size_t wanted_bytes, struct error *err)
 {
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-	size_t data_bytes = planned_bytes(count, page_bytes);
+	size_t data_bytes = planned_bytes(wanted_bytes, count, page_bytes);
 	int failure = 0;
 	*buffers = (struct perf_buffers){
 		.rings = calloc(count, sizeof(*buffers->rings)),
 		.fds = calloc(count, sizeof(*buffers->fds)),
-		.wanted_bytes = PERF_BUFFERS_DATA_BYTES,
+		.wanted_bytes = wanted_bytes,
 	};
 	if (!buffers->rings || !buffers->fds) {
 		perf_buffers_close(buffers);

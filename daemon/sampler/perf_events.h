@@ -20,6 +20,9 @@
 struct perf_events {
 	struct perf_event_attr attr; /* as this kernel and our rights take it */
 	VEC(int) fds;
+	VEC(int) more_fds; /* those with larger copies of the stack, disabled until perf_events_grow */
+	uint32_t more_stack_bytes;
+	bool cannot_grow; /* not all of them could be had, or it has grown */
 	size_t failures;
 	int failure; /* the errno of the latest */
 };
@@ -33,6 +36,9 @@ bool perf_events_settle(
 
 /* Opens a task's events into the rings. False when the task is gone, or nothing could be opened (failure says why). */
 bool perf_events_add(struct perf_events *events, const struct perf_buffers *buffers, pid_t tid);
+
+/* From here on larger copies are made. False: they cannot be. */
+bool perf_events_grow(struct perf_events *events);
 
 /* The error for an errno of perf_event_open. Returns false. */
 bool perf_events_error(int failure, pid_t pid, struct error *err);

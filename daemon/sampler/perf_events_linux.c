@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "protocol/limits.h"
+#include "sampler/perf_registers.h"
 #include "sampler/perf_system.h"
 #include "target/target.h"
 
@@ -33,7 +34,7 @@ static uint32_t depth(uint32_t asked)
  */
 static struct perf_event_attr wish(const struct sampler_config *config)
 {
-	return (struct perf_event_attr){
+	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(struct perf_event_attr),
 		.config = PERF_COUNT_SW_CPU_CLOCK,
@@ -56,6 +57,30 @@ static struct perf_event_attr wish(const struct sampler_config *config)
 		.exclude_callchain_kernel = !config->kernel_frames,
 		.watermark = 1,
 	};
+	if (config->stack_bytes > 0 && perf_registers_mask != 0) {
+		attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+		attr.sample_regs_user = perf_registers_mask;
+		attr.sample_stack_user = config->stack_bytes;
+		attr.exclude_callchain_user = 1;
+	}
+	if (attr.exclude_callchain_user && !config->kernel_frames) {
+		attr.sample_type &= ~(uint64_t)PERF_SAMPLE_CALLCHAIN;
+	}
+	return attr;
+}
+
+/* Without copies of stacks: some kernels (of rare machines) make none. */
+static bool give_up_copies(struct perf_event_attr *attr)
+{
+	if (attr->sample_stack_user == 0) {
+		return false;
+	}
+	attr->sample_type &= ~(uint64_t)(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);
+	attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	attr->sample_regs_user = 0;
+	attr->sample_stack_user = 0;
+	attr->exclude_callchain_user = 0;
+	return true;
 }
 
 static bool check_rate(uint64_t hz, struct error *err)
@@ -137,7 +162,8 @@ static bool relax(struct perf_event_attr *attr, int failure)
 		attr->inherit_thread = 0;
 		return true;
 	}
-	return false;
+	return (failure == EINVAL || failure == ENOSYS || failure == EOPNOTSUPP) &&
+		   give_up_copies(attr);
 }
 
 /* An event of the process, or, when its first thread has ended before the others, of any thread that lives. */
@@ -178,6 +204,8 @@ bool perf_events_settle(
 	close(fd);
 	attr.disabled = config->is_gated;
 	events->attr = attr;
+	events->more_stack_bytes = attr.sample_stack_user > 0 ? config->more_stack_bytes : 0;
+	events->cannot_grow = events->more_stack_bytes <= attr.sample_stack_user;
 	return true;
 }
 
@@ -193,6 +221,43 @@ static bool direct(int fd, int ring_fd)
 	return false;
 }
 
+/* The same event with larger copies, for later. Without it nothing can grow: what it would see would be lost. */
+static void add_larger(struct perf_events *events, int ring_fd, pid_t tid, int cpu)
+{
+	struct perf_event_attr attr = events->attr;
+	attr.sample_stack_user = events->more_stack_bytes;
+	attr.disabled = 1;
+	attr.enable_on_exec = 0;
+	if (events->cannot_grow) {
+		return;
+	}
+	int fd = open_event(&attr, tid, cpu);
+	if (fd < 0 || !direct(fd, ring_fd)) {
+		events->cannot_grow = true;
+	} else if (!VEC_PUSH(&events->more_fds, fd)) {
+		close(fd);
+		events->cannot_grow = true;
+	}
+}
+
+static void switch_all(const int *fds, size_t count, unsigned long how)
+{
+	for (size_t i = 0; i < count; i++) {
+		ioctl(fds[i], how, 0);
+	}
+}
+
+bool perf_events_grow(struct perf_events *events)
+{
+	if (events->cannot_grow) {
+		return false;
+	}
+	events->cannot_grow = true;
+	switch_all(events->fds.items, events->fds.len, PERF_EVENT_IOC_DISABLE);
+	switch_all(events->more_fds.items, events->more_fds.len, PERF_EVENT_IOC_ENABLE);
+	return true;
+}
+
 bool perf_events_add(struct perf_events *events, const struct perf_buffers *buffers, pid_t tid)
 {
 	size_t before = events->fds.len;
@@ -205,6 +270,7 @@ bool perf_events_add(struct perf_events *events, const struct perf_buffers *buff
 		int fd = open_event(&events->attr, tid, buffers->rings[i].cpu);
 		if (fd >= 0 && direct(fd, buffers->fds[i])) {
 			events->fds.items[events->fds.len++] = fd;
+			add_larger(events, buffers->fds[i], tid, buffers->rings[i].cpu);
 			continue;
 		}
 		if (errno == ENODEV) { /* the processor went offline */
@@ -231,21 +297,26 @@ bool perf_events_include_children(const struct perf_events *events)
 
 void perf_events_disable(const struct perf_events *events)
 {
-	for (size_t i = 0; i < events->fds.len; i++) {
-		ioctl(events->fds.items[i], PERF_EVENT_IOC_DISABLE, 0);
+	switch_all(events->fds.items, events->fds.len, PERF_EVENT_IOC_DISABLE);
+	switch_all(events->more_fds.items, events->more_fds.len, PERF_EVENT_IOC_DISABLE);
+}
+
+static void add_counts(const int *fds, size_t count, struct perf_count *total)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint64_t values[2] = {0}; /* as attr.read_format says */
+		if (read(fds[i], values, sizeof(values)) >= (ssize_t)sizeof(values[0])) {
+			total->cpu_ns += values[0];
+			total->lost += values[1];
+		}
 	}
 }
 
 struct perf_count perf_events_count(const struct perf_events *events)
 {
 	struct perf_count total = {0};
-	for (size_t i = 0; i < events->fds.len; i++) {
-		uint64_t values[2] = {0}; /* as attr.read_format says */
-		if (read(events->fds.items[i], values, sizeof(values)) >= (ssize_t)sizeof(values[0])) {
-			total.cpu_ns += values[0];
-			total.lost += values[1];
-		}
-	}
+	add_counts(events->fds.items, events->fds.len, &total);
+	add_counts(events->more_fds.items, events->more_fds.len, &total);
 	return total;
 }
 
@@ -254,5 +325,9 @@ void perf_events_close(struct perf_events *events)
 	for (size_t i = 0; i < events->fds.len; i++) {
 		close(events->fds.items[i]);
 	}
+	for (size_t i = 0; i < events->more_fds.len; i++) {
+		close(events->more_fds.items[i]);
+	}
 	VEC_FINISH(&events->fds);
+	VEC_FINISH(&events->more_fds);
 }

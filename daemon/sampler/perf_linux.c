@@ -52,6 +52,7 @@ struct sampler {
 	int stop_fd, pid_fd;
 	int drain_ms;
 	uint64_t begin_ns;
+	bool has_grown; /* larger copies of stacks were wanted */
 	pthread_t thread;
 };
 
@@ -200,6 +201,11 @@ static void drain(struct sampler *sampler, uint64_t now_ns, uint64_t until_ns)
 {
 	perf_merge_drain(&sampler->merge, until_ns);
 	sampler->config.sink.drained(sampler->config.sink.context, now_ns);
+	if (!sampler->has_grown && sampler->config.sink.wants_more &&
+		sampler->config.sink.wants_more(sampler->config.sink.context)) {
+		sampler->has_grown = true;
+		perf_events_grow(&sampler->events);
+	}
 }
 
 static void *run(void *context)
@@ -313,7 +319,8 @@ static bool open_events(struct sampler *sampler, struct error *err)
 /* A ring of the deepest stacks at most: the kernel wakes us at half a ring, and a wake-up costs more than a hundred samples. */
 static int drain_interval(const struct sampler *sampler)
 {
-	uint64_t record_bytes = 64 + 8 * (uint64_t)sampler->records.max_depth;
+	uint64_t record_bytes =
+		64 + 8 * (uint64_t)sampler->records.max_depth + sampler->events.attr.sample_stack_user;
 	uint64_t ms = sampler->buffers.smallest_bytes * 1000 / (record_bytes * sampler->config.hz);
 	if (sampler->config.drain_ms > 0) {
 		return sampler->config.drain_ms > DRAIN_MS ? DRAIN_MS : (int)sampler->config.drain_ms;
@@ -327,6 +334,7 @@ static bool prepare(struct sampler *sampler, struct error *err)
 	sampler->records.sink = sampler->config.sink;
 	sampler->records.counters = &sampler->counters;
 	sampler->records.max_depth = sampler->events.attr.sample_max_stack;
+	sampler->records.sample_type = sampler->events.attr.sample_type;
 	sampler->records.pid = sampler->config.pid;
 	sampler->records.tick_ns = perf_system_tick_ns();
 	sampler->merge = (struct perf_merge){
@@ -442,11 +450,13 @@ static void describe(const struct sampler *sampler, struct sampler_effective *ef
 		.hz = sampler->config.hz,
 		.period_ns = sampler->events.attr.sample_period,
 		.max_depth = sampler->events.attr.sample_max_stack,
+		.stack_bytes = sampler->events.attr.sample_stack_user,
 		.kernel_sampled = is_kernel_sampled,
 		.kernel_frames = is_kernel_sampled && sampler->config.kernel_frames,
 		.ring_bytes = sampler->buffers.bytes,
 		.cpus = sampler->buffers.count,
-		.events = sampler->events.fds.len + sampler->buffers.count + sampler->hints.count,
+		.events = sampler->events.fds.len + sampler->events.more_fds.len + sampler->buffers.count +
+				  sampler->hints.count,
 		.event_failures = sampler->events.failures + sampler->buffers.failures,
 	};
 	warn_of_all(sampler, effective);
@@ -467,7 +477,9 @@ static bool open_buffers(struct sampler *sampler, struct error *err)
 	if (!perf_system_cpus(&cpus, &count, err)) {
 		return false;
 	}
-	bool done = perf_buffers_open(&sampler->buffers, cpus, count, err);
+	size_t bytes = sampler->events.attr.sample_stack_user > 0 ? PERF_BUFFERS_COPIES_BYTES
+															  : PERF_BUFFERS_DATA_BYTES;
+	bool done = perf_buffers_open(&sampler->buffers, cpus, count, bytes, err);
 	free(cpus);
 	return done;
 }

@@ -34,6 +34,8 @@ struct perf_records {
 	struct sampler_sink sink;
 	struct sampler_counters *counters; /* borrowed */
 	uint32_t max_depth;
+	uint64_t
+		sample_type; /* what the samples hold: PERF_SAMPLE_TID and TIME, and of CALLCHAIN, REGS_USER and STACK_USER those that are set */
 	pid_t pid, parent_pid; /* of the process that is sampled */
 	uint64_t last_ns;      /* the sink's time never falls */
 	uint64_t tick_ns;      /* the kernel's; it lets a throttled event go on at the next one */

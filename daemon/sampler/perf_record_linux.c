@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "sampler/perf_registers.h"
 
-#define SAMPLE_FIXED_BYTES 32 /* header, pid and tid, time, number of addresses */
-#define SAMPLE_ID_BYTES    16 /* at the end of every other record: pid, tid, time */
-#define DELETED            " (deleted)"
+#define SAMPLE_ID_BYTES 16 /* at the end of every other record: pid, tid, time */
+#define DELETED         " (deleted)"
 
 void perf_records_finish(struct perf_records *records)
 {
@@ -151,35 +151,80 @@ static void split_chain(
 	}
 }
 
-/* u32 pid, tid; u64 time; u64 nr; u64 ips[nr] */
+/* u64 nr; u64 ips[nr] */
+static void take_chain(
+	const struct perf_records *records, struct bytes *body, struct sampler_sample *sample)
+{
+	uint64_t frames = bytes_u64(body);
+	struct chain_part kernel = {0}, user = {0};
+	const uint8_t *chain =
+		frames <= bytes_left(body) / 8 ? bytes_take(body, (size_t)frames * 8) : NULL;
+	if (chain == NULL) {
+		body->bad = true;
+		return;
+	}
+	split_chain((const void *)chain, (size_t)frames, &kernel, &user);
+	sample->kernel_frames = kernel.frames;
+	sample->kernel_count = kernel.count;
+	sample->user_frames = user.frames;
+	sample->user_count = user.count;
+	sample->cut = kernel.count + user.count >= records->max_depth;
+}
+
+/* u64 abi; u64 registers[bits of the mask], when it has any */
+static void take_registers(
+	struct bytes *body, uint64_t registers[SAMPLER_REGISTERS], struct sampler_sample *sample)
+{
+	uint64_t abi = bytes_u64(body);
+	size_t count = (size_t)__builtin_popcountll(perf_registers_mask);
+	const uint8_t *values = abi != PERF_SAMPLE_REGS_ABI_NONE ? bytes_take(body, count * 8) : NULL;
+	if (values != NULL && abi == PERF_SAMPLE_REGS_ABI_64) {
+		sample->registers_known = perf_registers_take((const void *)values, registers, &sample->pc);
+		sample->registers = registers;
+	}
+}
+
+/* u64 size; u8 bytes[size]; u64 those of them that are the stack's, unless size is 0 */
+static void take_stack(struct bytes *body, struct sampler_sample *sample)
+{
+	uint64_t size = bytes_u64(body);
+	const uint8_t *stack = size <= bytes_left(body) ? bytes_take(body, (size_t)size) : NULL;
+	if (size == 0) {
+		return;
+	}
+	uint64_t used = bytes_u64(body);
+	if (stack == NULL || used > size) {
+		body->bad = true;
+		return;
+	}
+	sample->stack = stack;
+	sample->stack_bytes = (size_t)used;
+}
+
+/* u32 pid, tid; u64 time; and what sample_type says, in this order */
 static void take_sample(
 	struct perf_records *records, const struct perf_event_header *header, int cpu)
 {
-	const uint8_t *bytes = (const uint8_t *)header;
-	if (header->size < SAMPLE_FIXED_BYTES) {
+	struct bytes body =
+		bytes_of(header + 1, header->size > sizeof(*header) ? header->size - sizeof(*header) : 0);
+	uint64_t registers[SAMPLER_REGISTERS];
+	struct sampler_sample sample = {.time_ns = records->last_ns};
+	sample.pid = (pid_t)bytes_u32(&body);
+	sample.tid = (pid_t)bytes_u32(&body);
+	bytes_u64(&body);
+	if (records->sample_type & PERF_SAMPLE_CALLCHAIN) {
+		take_chain(records, &body, &sample);
+	}
+	if (records->sample_type & PERF_SAMPLE_REGS_USER) {
+		take_registers(&body, registers, &sample);
+	}
+	if (records->sample_type & PERF_SAMPLE_STACK_USER) {
+		take_stack(&body, &sample);
+	}
+	if (body.bad) {
 		malformed(records, cpu);
 		return;
 	}
-	uint32_t ids[2];
-	uint64_t frames;
-	memcpy(ids, bytes + 8, sizeof(ids));
-	memcpy(&frames, bytes + 24, sizeof(frames));
-	if (frames > (header->size - SAMPLE_FIXED_BYTES) / sizeof(uint64_t)) {
-		malformed(records, cpu);
-		return;
-	}
-	struct chain_part kernel = {0}, user = {0};
-	split_chain((const void *)(bytes + SAMPLE_FIXED_BYTES), (size_t)frames, &kernel, &user);
-	struct sampler_sample sample = {
-		.time_ns = records->last_ns,
-		.pid = (pid_t)ids[0],
-		.tid = (pid_t)ids[1],
-		.kernel_frames = kernel.frames,
-		.kernel_count = kernel.count,
-		.user_frames = user.frames,
-		.user_count = user.count,
-		.cut = kernel.count + user.count >= records->max_depth,
-	};
 	count(&records->counters->samples, 1);
 	records->sink.sample(records->sink.context, &sample);
 }

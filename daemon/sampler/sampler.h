@@ -24,7 +24,17 @@ struct sampler_sample {
 	const uint64_t *user_frames;
 	size_t user_count;
 	bool cut; /* the chain reached the depth limit */
+	/* With sampler_config.stack_bytes, in place of user frames: where the thread was in its own code. The registers by their numbers in DWARF, and a bit for each
+	 * that is known; the program counter beside them, because only some machines give it a number. NULL: it has no such code (or it is of another machine). */
+	const uint64_t *registers;
+	uint64_t registers_known;
+	uint64_t pc;
+	/* The piece of its stack that was copied, from its stack pointer upwards. Borrowed for the call. */
+	const uint8_t *stack;
+	size_t stack_bytes;
 };
+
+#define SAMPLER_REGISTERS 64
 
 struct sampler_process { /* a fork (is_fork), an exec (is_exec), or a process that was there */
 	uint64_t time_ns;
@@ -83,7 +93,11 @@ struct sampler_sink {
 	/* As soon as code was mapped, out of order and not for every mapping: its file can be opened while it is there. mapping comes for it in its turn.
 	 * time_ns is 0. NULL is fine. */
 	void (*mapped)(void *context, const struct sampler_mapping *mapping);
+	/* After drained: are larger copies of the stacks wanted? Asked until it is true once. NULL: never. */
+	bool (*wants_more)(void *context);
 };
+
+#define SAMPLER_STACK_BYTES_MAX 65528
 
 struct sampler_config {
 	pid_t pid;
@@ -91,7 +105,10 @@ struct sampler_config {
 	uint64_t hz;
 	bool kernel_frames; /* hand them over where they may be seen */
 	uint32_t max_depth; /* frames; 0: the kernel's limit */
-	uint64_t drain_ms;  /* 0: the sampler's choice */
+	/* Not 0: registers and so much of the stack are copied, for whoever unwinds it; else the kernel follows the frame pointers. More is copied
+	 * from when the sink wants it (wants_more) on, if events for that could be had. Multiples of 8, at most SAMPLER_STACK_BYTES_MAX. */
+	uint32_t stack_bytes, more_stack_bytes;
+	uint64_t drain_ms; /* 0: the sampler's choice */
 	struct sampler_sink sink;
 };
 
@@ -106,6 +123,8 @@ struct sampler_effective {
 	const char *name; /* "perf" */
 	uint64_t hz, period_ns;
 	uint32_t max_depth;
+	uint32_t
+		stack_bytes; /* that are copied; 0: the kernel follows the frame pointers, also when copies were asked for and cannot be had */
 	bool kernel_sampled; /* time in the kernel is sampled (its frames may be dropped) */
 	bool kernel_frames;
 	size_t ring_bytes;     /* of all rings together */

@@ -82,10 +82,24 @@ static void on_mapping(void *context, const struct sampler_mapping *mapping)
 	}
 }
 
+static void see_copy(struct desk *desk, const struct sampler_sample *sample)
+{
+	for (size_t i = 0; i < sample->stack_bytes; i++) {
+		desk->sum += sample->stack[i];
+	}
+	for (size_t i = 0; sample->registers != NULL && i < SAMPLER_REGISTERS; i++) {
+		desk->sum += sample->registers_known >> i & 1 ? sample->registers[i] : 0;
+	}
+	if (sample->stack_bytes > RING_BYTES) {
+		abort();
+	}
+}
+
 static void on_sample(void *context, const struct sampler_sample *sample)
 {
 	struct desk *desk = context;
 	see_time(desk, sample->time_ns);
+	see_copy(desk, sample);
 	for (size_t i = 0; i < sample->kernel_count; i++) {
 		desk->sum += sample->kernel_frames[i];
 	}
@@ -119,7 +133,7 @@ static size_t put_record(struct perf_ring *ring, uint64_t *words, const uint8_t 
 	static const uint32_t types[] = {PERF_RECORD_SAMPLE, PERF_RECORD_MMAP2, PERF_RECORD_COMM,
 		PERF_RECORD_FORK, PERF_RECORD_EXIT, PERF_RECORD_LOST, PERF_RECORD_LOST_SAMPLES,
 		PERF_RECORD_THROTTLE};
-	size_t count = data[1] % 16;
+	size_t count = data[1] % 48;
 	size_t room = (RING_BYTES - (size_t)(ring->head - ring->tail)) / 8;
 	if (size < 3 + count * 8 || room < count + 1) {
 		return size;
@@ -182,11 +196,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			.tail = at,
 			.cpu = 4 + i};
 	}
+	uint64_t copies = data[0] & 4 ? PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER : 0;
 	desk.records = (struct perf_records){
 		.sink = {&desk, on_process, on_process_end, on_thread, on_thread_end, on_mapping, on_sample,
 			on_loss, NULL, NULL, NULL},
 		.counters = &desk.counters,
 		.max_depth = MAX_DEPTH,
+		.sample_type =
+			PERF_SAMPLE_TID | PERF_SAMPLE_TIME | (data[0] & 8 ? 0 : PERF_SAMPLE_CALLCHAIN) | copies,
 		.tick_ns = TICK_NS,
 		.pid = 100,
 		.parent_pid = 1,

@@ -34,7 +34,7 @@ def test_a_capture_begins_with_the_program_and_ends_by_duration():
         assert name == "SamplingProfileFinished", params
         assert params["reason"] == "duration" and params["build_id"] == "b" and params["pid"] == launched["pid"]
         started = client.wait_event("SamplingProfileStarted")
-        assert started["capture_id"] == capture_id and started["sampler"] == "perf" and started["unwinder"] == "fp"
+        assert started["capture_id"] == capture_id and started["sampler"] == "perf" and started["unwinder"] == "dwarf"
         assert reply_place(client, number) < place(client, "SamplingProfileStarted")
         assert alive(launched["pid"]), "a capture's end is not the program's"
         record = client.call("WaitCapture", capture_id=capture_id)

@@ -468,7 +468,7 @@ def test_the_metadata():
             data = json.load(file)
         assert data["schema"] == "profd.capture" and data["version"] == 1 and data["target"]["pid"] == made["pid"] and data["target"]["argv"] == argv
         assert data["target"]["cwd"] == daemon.root and data["options"]["hz"] == 2000 and data["effective"]["hz"] == 2000 and data["label"] == "l"
-        assert data["effective"]["sampler"] == "perf" and data["effective"]["unwinder"] == "fp"
+        assert data["effective"]["sampler"] == "perf" and data["effective"]["unwinder"] == "dwarf"
         assert before * 1e6 - 1e6 < data["clock"]["begin_unix_us"] < time.time() * 1e6
         assert data["clock"]["begin_ns"] < time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         folded = sum(read_folded(params["folded_path"]).values())

@@ -27,12 +27,12 @@ def cpu_s(pid):
 @SENTENCE("select? ({exe or name, wait_ms}: that descendant, because a hub's child is often `cargo`; `armed` while waiting, `timeout` "
           "after it);", "`wall`, `offcpu`;", "`tree` (and all descendants, until the last has ended);", "threads? (filter);", "stitch? "
           "(true); symbol_path?; debuginfod? (false);", "ring_ms?, when?;", "`tick`, `ptrace`, `mach`;",
-          "`fp`, `dwarf`;", "a tree capture may overlap one.")
+          "a tree capture may overlap one.")
 def test_what_is_not_built_says_so():
     with Daemon() as daemon:
         client = daemon.connect()
         launch(client, FOREVER, build_id="b")
-        for name, value in (("select", {"name": "x"}), ("mode", "wall"), ("mode", "offcpu"), ("scope", "tree"), ("unwind", "dwarf"), ("threads", ["x"]),
+        for name, value in (("select", {"name": "x"}), ("mode", "wall"), ("mode", "offcpu"), ("scope", "tree"), ("threads", ["x"]),
                             ("stitch", True), ("symbol_path", ["/x"]), ("debuginfod", True), ("ring_ms", 5), ("when", {}),
                             ("sampler", "tick"), ("sampler", "ptrace"), ("sampler", "mach")):
             try:
@@ -41,7 +41,6 @@ def test_what_is_not_built_says_so():
                 error = refusal
             assert error.code == "unsupported" and name in error.message, (name, error.error)
             assert isinstance(value, (list, dict, bool, int)) or value in error.message, (value, error.error)
-        assert client.call("StartSamplingProfile", build_id="b", unwind="fp")["unwinder"] == "fp"
 
 
 @SENTENCE("All of them take the same `filter`: `{threads, processes, images, symbols, exclude_threads, exclude_processes, "
@@ -66,7 +65,7 @@ def test_a_start_and_its_reply():
         for wrong in ({}, {"build_id": "running", "pid": running["pid"]}):
             assert client.fails("StartSamplingProfile", **wrong).number == -32602
         made = client.call("StartSamplingProfile", build_id="running", hz=500)
-        assert made["state"] == "sampling" and made["hz"] == 500 and made["sampler"] == "perf" and made["unwinder"] == "fp" and made["warnings"] == []
+        assert made["state"] == "sampling" and made["hz"] == 500 and made["sampler"] == "perf" and made["unwinder"] == "dwarf" and made["warnings"] == []
         for params in ({"pid": gate.pid}, {"build_id": "held", "duration_ms": 300, "progress_ms": 50}):
             made = client.call("StartSamplingProfile", **params)
             assert made["state"] == "armed" and made["capture_id"], made
@@ -129,17 +128,18 @@ def test_a_child_is_another():
         assert total > 0.65 and 0.25 * 999 < params["samples"] < (total - 0.35) * 999, (total, params["samples"])
 
 
-@SENTENCE("unwind: `auto` (default),", "kernel? (false);", "max_depth?;", "sampler: `auto` (default), `perf`,", "formats?;", "label?;")
+@SENTENCE("unwind: `auto` (default), `fp`, `dwarf`;", "kernel? (false);", "max_depth?;", "sampler: `auto` (default), `perf`,", "formats?;", "label?;")
 def test_options_of_a_capture():
     with Daemon() as daemon:
         client = daemon.connect()
         syscalls = [sys.executable, "-c", "import os,time\nend = time.process_time() + 0.2\nwhile time.process_time() < end: os.stat('/proc/self/status')"]
-        for options in ({}, {"kernel": False, "unwind": "auto", "sampler": "auto"}, {"kernel": True, "sampler": "perf", "unwind": "fp"}):
+        for options, unwinder in (({}, "dwarf"), ({"kernel": False, "unwind": "auto", "sampler": "auto"}, "dwarf"), ({"unwind": "dwarf"}, "dwarf"),
+                                  ({"kernel": True, "sampler": "perf", "unwind": "fp"}, "fp")):
             made = launch(client, syscalls, profile=options)
             record = client.call("WaitCapture", capture_id=made["capture_id"])
             frames = {frame for stack in read_folded(record["folded_path"]) for frame in stack}
             assert any(frame.endswith("_[k]") for frame in frames) is bool(options.get("kernel")), (options, sorted(frames)[:20])
-            assert record["sampler"] == "perf" and record["unwinder"] == "fp"
+            assert record["sampler"] == "perf" and record["unwinder"] == unwinder
         made = launch(client, [target("recursion")], profile={"max_depth": 5, "formats": ["folded"], "label": "a \u20ac"})
         record = client.call("WaitCapture", capture_id=made["capture_id"])
         assert record["label"] == "a \u20ac" and record["svg_path"] is None and record["metadata_path"] is None, record

@@ -39,7 +39,7 @@ def test_a_running_build_can_be_sampled_and_stopped():
         with Unchanged(daemon):
             build = client.call("LaunchProcess", argv=FOREVER, stdio="null")
             started = client.call("StartSamplingProfile", build_id=build["build_id"], label="a label")
-            assert started["state"] == "sampling" and started["hz"] == 999 and started["unwinder"] == "fp"
+            assert started["state"] == "sampling" and started["hz"] == 999 and started["unwinder"] == "dwarf"
             again = client.fails("StartSamplingProfile", build_id=build["build_id"])
             assert again.code == "capture_busy" and started["capture_id"] in again.message, again.error
             for _ in range(2):

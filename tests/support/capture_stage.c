@@ -56,6 +56,7 @@ int stage_set_up(void **state)
 		.hz = 1000,
 		.progress_ms = 50,
 		.sampler = "auto",
+		.unwind = "fp",
 		.write_folded = true,
 		.write_svg = true,
 		.write_json = true};

@@ -28,7 +28,6 @@ static void open_desk(struct desk *desk, bool kernel_frames)
 		.pid = 100,
 		.period_ns = 1001001,
 		.kernel_frames = kernel_frames,
-		.unwinder = "fp",
 	};
 	desk->pipeline = pipeline_create(&options, &err);
 	assert_non_null(desk->pipeline);

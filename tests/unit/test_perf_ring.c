@@ -10,6 +10,7 @@
 #include <linux/perf_event.h>
 
 #include "sampler/perf_record.h"
+#include "sampler/perf_registers.h"
 #include "sampler/perf_ring.h"
 
 /* Two rings of 4 KiB, filled by hand as perf_event_open(2) lays them out, and a sink that writes a line for each call. */
@@ -81,6 +82,14 @@ static void on_sample(void *context, const struct sampler_sample *sample)
 	for (size_t i = 0; i < sample->user_count; i++) {
 		say(context, sample->time_ns, " u%llx", (unsigned long long)sample->user_frames[i]);
 	}
+	if (sample->registers != NULL) {
+		say(context, sample->time_ns, " known %llx pc %llx r7 %llx",
+			(unsigned long long)sample->registers_known, (unsigned long long)sample->pc,
+			(unsigned long long)sample->registers[7]);
+	}
+	if (sample->stack != NULL) {
+		say(context, sample->time_ns, " stack %zu of %02x", sample->stack_bytes, sample->stack[0]);
+	}
 	say(context, sample->time_ns, "%s\n", sample->cut ? " cut" : "");
 }
 
@@ -108,6 +117,7 @@ static int setup(void **state)
 			on_loss, NULL, NULL, NULL},
 		.counters = &desk->counters,
 		.max_depth = 4,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN,
 		.pid = 100,
 		.parent_pid = 1,
 	};
@@ -448,6 +458,64 @@ static void says_for_how_long_samples_were_withheld(void **state)
 	assert_int_equal(desk->records.withheld_ns, 3000 + 1000 + 4000);
 }
 
+/* A sample with registers, whose values are 0x100 and so on, and with stack bytes of which used are the stack's. */
+static void put_copy(
+	struct desk *desk, uint64_t abi, size_t registers, uint64_t size, size_t bytes, uint64_t used)
+{
+	size_t words = 3 + registers + 1 + bytes / 8 + (size != 0);
+	put_header(desk, 0, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, (uint16_t)(8 + 8 * words));
+	put(desk, 0, pair(100, 101));
+	put(desk, 0, 10);
+	put(desk, 0, abi);
+	for (size_t i = 0; i < registers; i++) {
+		put(desk, 0, 0x100 + i);
+	}
+	put(desk, 0, size);
+	for (size_t i = 0; i < bytes; i += 8) {
+		put(desk, 0, 0x7788);
+	}
+	if (size != 0) {
+		put(desk, 0, used);
+	}
+}
+
+static void copies_are_read(struct desk *desk, const char *expected)
+{
+	desk->records.sample_type =
+		PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+	perf_merge_drain(&desk->merge, UINT64_MAX);
+	assert_string_equal(desk->log, expected);
+}
+
+/* The kernel's order (asm/perf_regs.h) is ax bx cx dx si di bp sp ip r8…; DWARF's 7 is sp. */
+static void tells_registers_and_the_copied_stack(void **state)
+{
+	size_t registers = (size_t)__builtin_popcountll(perf_registers_mask);
+#if !defined(__x86_64__)
+	skip();
+#endif
+	put_copy(*state, PERF_SAMPLE_REGS_ABI_64, registers, 64, 64, 40);
+	/* A kernel thread, and one whose stack could not be read. */
+	put_copy(*state, PERF_SAMPLE_REGS_ABI_NONE, 0, 0, 0, 0);
+	put_copy(*state, PERF_SAMPLE_REGS_ABI_64, registers, 0, 0, 0);
+	put_copy(*state, PERF_SAMPLE_REGS_ABI_32, registers, 64, 64, 0);
+	copies_are_read(*state, "sample 10 100/101 known ffff pc 108 r7 107 stack 40 of 88\n"
+							"sample 10 100/101\n"
+							"sample 10 100/101 known ffff pc 108 r7 107\n"
+							"sample 10 100/101 stack 0 of 88\n");
+}
+
+static void refuses_copies_that_contradict_themselves(void **state)
+{
+	size_t registers = (size_t)__builtin_popcountll(perf_registers_mask);
+	put_copy(*state, PERF_SAMPLE_REGS_ABI_64, registers, 64, 64, 65);  /* more than was copied */
+	put_copy(*state, PERF_SAMPLE_REGS_ABI_64, registers, 4096, 64, 8); /* longer than the record */
+	put_copy(*state, PERF_SAMPLE_REGS_ABI_64, registers, UINT64_MAX, 64, 8);
+	put_copy(*state, PERF_SAMPLE_REGS_ABI_64, 3, 0, 0, 0); /* too few registers */
+	copies_are_read(*state, "loss malformed 1 cpu 4\nloss malformed 1 cpu 4\nloss malformed 1 cpu "
+							"4\nloss malformed 1 cpu 4\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -462,6 +530,8 @@ int main(void)
 		CASE(says_that_a_chain_of_the_greatest_depth_was_cut),
 		CASE(refuses_a_sample_that_counts_more_addresses_than_it_holds),
 		CASE(refuses_records_that_are_too_short),
+		CASE(tells_registers_and_the_copied_stack),
+		CASE(refuses_copies_that_contradict_themselves),
 		CASE(tells_mappings_of_code_with_their_file),
 		CASE(refuses_a_name_without_end),
 		CASE(gives_a_new_thread_the_name_of_its_maker),

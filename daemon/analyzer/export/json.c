@@ -68,14 +68,16 @@ static json_t *stacks(const struct json_input *input)
 	size_t nodes;
 
 	tree_nodes(input->attribution->tree, &nodes);
-	return json_pack("{s:o,s:o,s:o,s:o,s:{s:o,s:o,s:o,s:o,s:o,s:o}}", "distinct",
+	return json_pack("{s:o,s:o,s:o,s:o,s:{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}}", "distinct",
 		value_number(input->model->stacks.len - 1), "frames",
 		value_number(input->model->frames.len), "nodes", value_number(nodes), "max_depth",
 		value_number(tree_max_depth(input->attribution->tree)), "ends", "complete",
 		value_number(ends[JOURNAL_STACK_COMPLETE]), "unknown",
 		value_number(ends[JOURNAL_STACK_UNKNOWN]), "depth", value_number(ends[JOURNAL_STACK_DEPTH]),
 		"copy", value_number(ends[JOURNAL_STACK_COPY]), "broken",
-		value_number(ends[JOURNAL_STACK_BROKEN]), "none", value_number(ends[JOURNAL_STACK_NONE]));
+		value_number(ends[JOURNAL_STACK_BROKEN]), "no_rule",
+		value_number(ends[JOURNAL_STACK_NO_RULE]), "loop", value_number(ends[JOURNAL_STACK_LOOP]),
+		"none", value_number(ends[JOURNAL_STACK_NONE]));
 }
 
 static json_t *function_json(const struct json_input *input, const struct function *item)

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyzer/export/images.h"
 #include "analyzer/export/values.h"
@@ -35,11 +36,22 @@ static uint64_t unnamed_of(const struct json_input *input, uint32_t image, int l
 	return (int)image_lack_of(input, image) == lack ? input->attribution->images[image].unnamed : 0;
 }
 
-static uint64_t ends_in(const struct json_input *input, uint32_t image, int is_broken)
+/* end: enum journal_stack_end. */
+static uint64_t ends_in(const struct json_input *input, uint32_t image, int end)
 {
 	const struct attribution_image *counts = &input->attribution->images[image];
 
-	return is_broken ? counts->broken : counts->open;
+	return end == JOURNAL_STACK_BROKEN    ? counts->broken
+		   : end == JOURNAL_STACK_NO_RULE ? counts->unruled
+										  : counts->open;
+}
+
+static bool is_unwound(const struct json_input *input)
+{
+	const json_t *effective = json_object_get(input->facts, "effective");
+	const char *unwinder = json_string_value(json_object_get(effective, "unwinder"));
+
+	return unwinder != NULL && strcmp(unwinder, "dwarf") == 0;
 }
 
 static json_t *paths(const struct json_input *input, const struct remedy *remedy)
@@ -114,7 +126,7 @@ static const char *depth_hint(const struct json_input *input)
 {
 	const json_t *options = json_object_get(input->facts, "options");
 
-	return json_integer_value(json_object_get(options, "max_depth")) > 0
+	return is_unwound(input) || json_integer_value(json_object_get(options, "max_depth")) > 0
 			   ? "ask for a greater max_depth"
 			   : "as root, while nothing is sampled: sysctl kernel.perf_event_max_stack=1024";
 }
@@ -124,26 +136,52 @@ static const char *depth_hint(const struct json_input *input)
 	"use "                                                                                         \
 	"a distribution that does"
 
+#define UNUSUAL                                                                                    \
+	"code that moves its own stack does that (coroutines, generated code without frame "           \
+	"pointers); of other programs please report it"
+
 static struct remedy ending(const struct json_input *input, enum journal_stack_end end)
 {
 	const struct attribution *attribution = input->attribution;
-	struct remedy remedy = {.part = attribution->ends[end], .whole = attribution->samples};
+	struct remedy remedy = {
+		.part = attribution->ends[end],
+		.whole = attribution->samples,
+		.of_image = ends_in,
+		.context = (int)end,
+	};
 
 	switch (end) {
 	case JOURNAL_STACK_DEPTH:
 		remedy.what = "depth_limit";
+		remedy.of_image = NULL;
 		remedy.message = "stacks reached the depth limit and lack their outermost frames";
 		remedy.hint = depth_hint(input);
 		break;
 	case JOURNAL_STACK_BROKEN:
-		remedy.what = "no_frame_pointers";
-		remedy.of_image = ends_in;
-		remedy.context = 1;
-		remedy.message = "stacks were cut where the frame pointer leads nowhere";
-		remedy.hint = POINTERS;
+		remedy.what = is_unwound(input) ? "contradiction" : "no_frame_pointers";
+		remedy.part += attribution->ends[JOURNAL_STACK_LOOP];
+		remedy.message =
+			is_unwound(input)
+				? "stacks were cut where memory contradicts what the files say of their code"
+				: "stacks were cut where the frame pointer leads nowhere";
+		remedy.hint = is_unwound(input) ? UNUSUAL : POINTERS;
+		break;
+	case JOURNAL_STACK_COPY:
+		remedy.what = "stack_copy";
+		remedy.of_image = NULL;
+		remedy.message = "stacks are longer than what is copied of them (64 KiB at most)";
+		remedy.hint = "with frame pointers in all of its code, unwind: fp has no such limit; else "
+					  "the outermost frames are missing";
+		break;
+	case JOURNAL_STACK_NO_RULE:
+		remedy.what = "no_call_frame_information";
+		remedy.message = "stacks end in code of which nothing tells how to leave it";
+		remedy.hint = "build the named files with -fasynchronous-unwind-tables, or with "
+					  "-fno-omit-frame-pointer";
 		break;
 	case JOURNAL_STACK_NONE:
 		remedy.what = "no_stack";
+		remedy.of_image = NULL;
 		remedy.message = "samples have no stack";
 		remedy.hint =
 			"the thread had none to show (it ended, or was in the kernel): nothing has to be "
@@ -152,7 +190,6 @@ static struct remedy ending(const struct json_input *input, enum journal_stack_e
 	default:
 		remedy.what = "end_unknown";
 		remedy.part = attribution->open;
-		remedy.of_image = ends_in;
 		remedy.message = "stacks end where nobody can tell whether callers are missing";
 		remedy.hint = POINTERS;
 		break;
@@ -192,6 +229,8 @@ static json_t *remedies(const struct json_input *input)
 		hidden_kernel(input),
 		ending(input, JOURNAL_STACK_DEPTH),
 		ending(input, JOURNAL_STACK_BROKEN),
+		ending(input, JOURNAL_STACK_COPY),
+		ending(input, JOURNAL_STACK_NO_RULE),
 		ending(input, JOURNAL_STACK_UNKNOWN),
 		ending(input, JOURNAL_STACK_NONE),
 	};

@@ -188,13 +188,13 @@ static void count_end(
 {
 	struct attribution *attribution = builder->attribution;
 	struct bytes_text outermost = strings_text(builder->strings, builder->path.items[1].name);
-	uint64_t end = stack->end <= JOURNAL_STACK_NONE ? stack->end : JOURNAL_STACK_BROKEN;
+	uint64_t end = stack->end < JOURNAL_STACK_ENDS ? stack->end : JOURNAL_STACK_BROKEN;
+	bool may_be_all = end == JOURNAL_STACK_UNKNOWN || end == JOURNAL_STACK_NO_RULE;
 
 	attribution->samples += samples;
 	attribution->ends[end] += samples;
 	attribution->stitched += is_stitched ? samples : 0;
-	if (end == JOURNAL_STACK_COMPLETE ||
-		(end == JOURNAL_STACK_UNKNOWN && is_outermost(outermost))) {
+	if (end == JOURNAL_STACK_COMPLETE || (may_be_all && is_outermost(outermost))) {
 		attribution->complete += samples;
 		return;
 	}
@@ -207,7 +207,8 @@ static void count_end(
 	}
 	if (image != NULL) {
 		image->open += end == JOURNAL_STACK_UNKNOWN ? samples : 0;
-		image->broken += end == JOURNAL_STACK_BROKEN ? samples : 0;
+		image->broken += end == JOURNAL_STACK_BROKEN || end == JOURNAL_STACK_LOOP ? samples : 0;
+		image->unruled += end == JOURNAL_STACK_NO_RULE ? samples : 0;
 	}
 }
 

@@ -18,8 +18,8 @@ struct attribution_image {
 	uint64_t samples;         /* samples with a frame in it */
 	uint64_t self;            /* samples whose innermost frame is in it */
 	uint64_t frames, unnamed; /* frames in it, times the samples of their stacks */
-	uint64_t broken,
-		open; /* samples whose stack ends in it: broken, or nobody knows whether that is the end */
+	/* samples whose stack ends in it: broken, nobody knows whether that is the end, or nothing is known about its code */
+	uint64_t broken, open, unruled;
 };
 
 /* Samples whose innermost frame is in no image. With the images' self they are all samples. */
@@ -42,7 +42,7 @@ struct attribution {
 	uint64_t
 		truncated; /* cut at the depth limit or the end of the copy, contradicting memory, or no stack at all */
 	uint64_t open; /* neither: the method cannot tell whether they reached the outermost frame */
-	uint64_t ends[JOURNAL_STACK_NONE + 1]; /* by enum journal_stack_end */
+	uint64_t ends[JOURNAL_STACK_ENDS]; /* by enum journal_stack_end */
 	struct attribution_elsewhere elsewhere;
 	/* frames of programs (not of the kernel), times the samples of their stacks */
 	uint64_t frames, unnamed;

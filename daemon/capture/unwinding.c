@@ -1,0 +1,175 @@
+#include "capture/unwinding.h"
+
+#include <stdlib.h>
+
+#include "base/vec.h"
+#include "profile/journal.h"
+#include "unwind/space.h"
+#include "unwind/unwind.h"
+
+/* More is copied when so large a part of the stacks, of so many at least, was cut: 2 %. */
+#define CUT_ONE_IN   50
+#define CUT_AT_LEAST 5
+
+struct known_image {
+	struct cfi *cfi; /* codes_put; NULL: none */
+	bool was_asked;
+};
+
+struct unwinding {
+	struct codes *codes; /* borrowed */
+	const struct unwind_machine *machine;
+	struct unwinder *unwinder;
+	struct unwind_space space;
+	VEC(struct known_image) images; /* by id - 1 */
+	struct unwind_stack stack;
+	uint64_t stacks, cut;
+};
+
+/* Of the code that every process of this machine has. */
+static const struct unwind_machine *native_machine(void)
+{
+	struct image *vdso = image_open_vdso(NULL);
+	enum image_machine machine = vdso != NULL ? image_facts(vdso)->machine : IMAGE_MACHINE_OTHER;
+	image_release(vdso);
+	return machine == IMAGE_MACHINE_X86_64    ? &unwind_machine_x86_64
+		   : machine == IMAGE_MACHINE_AARCH64 ? &unwind_machine_aarch64
+											  : NULL;
+}
+
+struct unwinding *unwinding_create(struct codes *codes, size_t max_frames, struct error *err)
+{
+	const struct unwind_machine *machine = native_machine();
+	struct unwinding *unwinding = calloc(1, sizeof(*unwinding));
+	if (machine == NULL) {
+		free(unwinding);
+		error_set(err, ERROR_UNSUPPORTED,
+			"stacks of this machine can only be followed by frame pointers");
+		return NULL;
+	}
+	if (unwinding == NULL || (unwinding->unwinder = unwinder_create(machine)) == NULL) {
+		goto fail;
+	}
+	unwinding->codes = codes;
+	unwinding->machine = machine;
+	unwind_space_init(&unwinding->space, unwinder_states(unwinding->unwinder));
+	unwinding->stack.capacity = max_frames != 0 ? max_frames : UNWINDING_FRAMES_DEFAULT;
+	unwinding->stack.addresses =
+		calloc(unwinding->stack.capacity, sizeof(*unwinding->stack.addresses));
+	unwinding->stack.kinds = calloc(unwinding->stack.capacity, 1);
+	if (unwinding->stack.addresses != NULL && unwinding->stack.kinds != NULL) {
+		return unwinding;
+	}
+
+fail:
+	unwinding_destroy(unwinding);
+	error_set(err, ERROR_LIMIT_EXCEEDED, "no memory to unwind stacks");
+	return NULL;
+}
+
+void unwinding_destroy(struct unwinding *unwinding)
+{
+	if (unwinding == NULL) {
+		return;
+	}
+	unwind_space_finish(&unwinding->space);
+	for (size_t i = 0; i < unwinding->images.len; i++) {
+		codes_put(unwinding->codes, unwinding->images.items[i].cfi);
+	}
+	VEC_FINISH(&unwinding->images);
+	unwinder_destroy(unwinding->unwinder);
+	free(unwinding->stack.addresses);
+	free(unwinding->stack.kinds);
+	free(unwinding);
+}
+
+/* The image's code, looked for when it is first mapped. */
+static struct cfi *code_of(struct unwinding *unwinding, uint32_t image, uint64_t kind, int fd)
+{
+	struct cfi_reader *reader = unwinder_reader(unwinding->unwinder);
+	while (unwinding->images.len < image) {
+		if (!VEC_PUSH(&unwinding->images, (struct known_image){0})) {
+			return NULL;
+		}
+	}
+	struct known_image *known = &unwinding->images.items[image - 1];
+	if (!known->was_asked) {
+		known->was_asked = true;
+		known->cfi = kind == JOURNAL_IMAGE_VDSO ? codes_get_vdso(unwinding->codes, reader)
+					 : fd >= 0                  ? codes_get(unwinding->codes, fd, reader)
+												: NULL;
+	}
+	return known->cfi;
+}
+
+void unwinding_map(struct unwinding *unwinding, const struct sampler_mapping *mapping,
+	uint32_t image, uint64_t kind, int fd)
+{
+	const struct unwind_mapping put = {
+		.start = mapping->start,
+		.length = mapping->length,
+		.file_offset = mapping->file_offset,
+		.is_executable = true,
+		.is_anonymous = kind == JOURNAL_IMAGE_ANONYMOUS || kind == JOURNAL_IMAGE_UNKNOWN,
+		.cfi = code_of(unwinding, image, kind, fd),
+	};
+	unwind_space_put(&unwinding->space, &put);
+}
+
+void unwinding_exec(struct unwinding *unwinding)
+{
+	unwind_space_clear(&unwinding->space);
+}
+
+static uint64_t end_of(enum unwind_end end)
+{
+	static const uint64_t ends[] = {
+		[UNWIND_ROOT] = JOURNAL_STACK_COMPLETE,
+		[UNWIND_CUT] = JOURNAL_STACK_COPY,
+		[UNWIND_NO_RULE] = JOURNAL_STACK_NO_RULE,
+		[UNWIND_BAD] = JOURNAL_STACK_BROKEN,
+		[UNWIND_DEPTH] = JOURNAL_STACK_DEPTH,
+		[UNWIND_LOOP] = JOURNAL_STACK_LOOP,
+	};
+	return ends[end];
+}
+
+static uint64_t known(const struct sampler_sample *sample, unsigned number)
+{
+	bool is_known = number < SAMPLER_REGISTERS && (sample->registers_known >> number & 1) != 0;
+	return is_known ? sample->registers[number] : 0;
+}
+
+void unwinding_walk(
+	struct unwinding *unwinding, const struct sampler_sample *sample, struct unwinding_stack *stack)
+{
+	const struct unwind_machine *machine = unwinding->machine;
+	*stack = (struct unwinding_stack){.end = JOURNAL_STACK_NONE};
+	if (sample->registers == NULL) {
+		return;
+	}
+	const struct unwind_sample where = {
+		.regs =
+			{
+				.pc = sample->pc,
+				.sp = known(sample, machine->sp),
+				.fp = known(sample, machine->fp),
+				.lr = known(sample, machine->lr),
+			},
+		.others = sample->registers,
+		.others_known = sample->registers_known,
+		.memory = {sample->stack, known(sample, machine->sp), sample->stack_bytes},
+	};
+	unwind_walk(unwinding->unwinder, &unwinding->space, &where, &unwinding->stack);
+	stack->frames = unwinding->stack.addresses;
+	stack->is_exact = unwinding->stack.kinds;
+	stack->count = unwinding->stack.count;
+	stack->end = end_of(unwinding->stack.end);
+	unwinding->stacks++;
+	unwinding->cut += unwinding->stack.end == UNWIND_CUT;
+}
+
+bool unwinding_wants_more(const struct unwinding *unwinding)
+{
+	return unwinding->cut >= CUT_AT_LEAST && unwinding->cut * CUT_ONE_IN > unwinding->stacks;
+}

@@ -1,0 +1,42 @@
+#ifndef CAPTURE_UNWINDING_H
+#define CAPTURE_UNWINDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "capture/codes.h"
+#include "sampler/sampler.h"
+
+/*
+ * From the registers and the copied piece of stack of a sample to its user frames: one capture's unwinder, and what is mapped in its process. Made
+ * by the thread that starts the capture, then used by its sampling thread alone.
+ */
+struct unwinding;
+
+#define UNWINDING_FRAMES_DEFAULT 1024
+
+/* max_frames: of a stack; 0: the default. NULL: memory is out, or this machine is not known (unsupported); err says which. */
+struct unwinding *unwinding_create(struct codes *codes, size_t max_frames, struct error *err);
+void unwinding_destroy(struct unwinding *unwinding);
+
+/* An executable mapping of an image (from 1 upwards) of a kind (enum journal_image_kind); fd: its file, borrowed, or -1. */
+void unwinding_map(struct unwinding *unwinding, const struct sampler_mapping *mapping,
+	uint32_t image, uint64_t kind, int fd);
+/* The process runs another program. */
+void unwinding_exec(struct unwinding *unwinding);
+
+struct unwinding_stack {
+	const uint64_t *frames;  /* innermost first; borrowed until the next walk */
+	const uint8_t *is_exact; /* no return address: it was interrupted there */
+	size_t count;
+	uint64_t end; /* enum journal_stack_end */
+};
+
+/* Allocates, formats and locks nothing where all code was seen before. */
+void unwinding_walk(struct unwinding *unwinding, const struct sampler_sample *sample,
+	struct unwinding_stack *stack);
+/* Too many stacks were longer than what is copied of them. */
+bool unwinding_wants_more(const struct unwinding *unwinding);
+
+#endif
