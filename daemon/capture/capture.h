@@ -53,6 +53,7 @@ struct capture_options {
 	uint64_t progress_ms;
 	const char *sampler;    /* "auto", "perf" */
 	const char *unwind;     /* "auto", "dwarf", "fp" */
+	bool stitch;            /* complete cut stacks where that is certain */
 	const char *output_dir; /* NULL: the data folder */
 	const char *label;      /* NULL */
 	bool write_folded, write_svg, write_json;

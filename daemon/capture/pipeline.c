@@ -14,6 +14,7 @@
 #include "base/strings.h"
 #include "capture/images.h"
 #include "capture/mappings.h"
+#include "capture/stack_record.h"
 #include "capture/stacks.h"
 #include "capture/unwinding.h"
 #include "profile/journal.h"
@@ -22,7 +23,6 @@
 
 #define METRIC_CPU  1
 #define FLUSH_NS    1000000000u
-#define FRAMES_MAX  8192   /* more do not fit into a record of 64 KiB */
 #define STRINGS_MAX 262144 /* a thread can change its name without end */
 
 struct pipeline {
@@ -38,8 +38,9 @@ struct pipeline {
 	struct map threads;          /* tid → string id of its name; those that live */
 	uint64_t flushed_ns;
 	uint64_t cpu_time_ns;
-	uint64_t children; /* processes that it forked; they are not sampled */
-	uint8_t kinds[FRAMES_MAX];
+	uint64_t children;     /* processes that it forked; they are not sampled */
+	uint32_t stitch_frame; /* the id of its FRAME; 0: not told yet */
+	struct stack_record record;
 };
 
 void pipeline_destroy(struct pipeline *pipeline)
@@ -135,6 +136,7 @@ struct pipeline *pipeline_create(const struct pipeline_options *options, struct 
 	struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
 	if (pipeline) {
 		pipeline->writer = options->writer;
+		pipeline->record.writer = options->writer;
 		pipeline->pid = options->pid;
 		pipeline->kernel_frames = options->kernel_frames;
 		pipeline->strings = strings_create();
@@ -149,7 +151,8 @@ struct pipeline *pipeline_create(const struct pipeline_options *options, struct 
 	/* On a machine whose stacks we cannot walk the samples hold frames. */
 	struct error no_unwinding = {0};
 	pipeline->unwinding = options->codes != NULL
-							  ? unwinding_create(options->codes, options->max_frames, &no_unwinding)
+							  ? unwinding_create(options->codes, options->max_frames,
+									options->stitches, &no_unwinding)
 							  : NULL;
 	if (no_unwinding.code == ERROR_LIMIT_EXCEEDED) {
 		pipeline_destroy(pipeline);
@@ -319,45 +322,16 @@ static void take_mapping(void *context, const struct sampler_mapping *mapping)
 		.image = image.id,
 		.bias = bias_of(mapping, &image),
 	};
-	if (mappings_put(&pipeline->mappings, &range)) {
+	bool has_changed = mappings_put(&pipeline->mappings, &range);
+	if (has_changed) {
 		stacks_forget(pipeline->stacks);
+	}
+	if (pipeline->unwinding && has_changed) {
+		unwinding_forget(pipeline->unwinding);
 	}
 	if (pipeline->unwinding) {
 		unwinding_map(pipeline->unwinding, mapping, image.id, image.kind, image.fd);
 	}
-}
-
-/* The innermost user frame is none, to a reader of the journal, whatever is said of it. */
-static void set_kinds(
-	struct pipeline *pipeline, const struct stacks_key *key, const uint8_t *is_exact)
-{
-	uint8_t *user = pipeline->kinds + key->kernel_count;
-	memset(pipeline->kinds, JOURNAL_FRAME_KERNEL, key->kernel_count);
-	memset(user, JOURNAL_FRAME_NATIVE, key->user_count);
-	for (size_t i = 1; is_exact != NULL && i < key->user_count; i++) {
-		user[i] = is_exact[i] ? JOURNAL_FRAME_EXACT : JOURNAL_FRAME_NATIVE;
-	}
-}
-
-/* is_exact: of user frames, NULL: only the innermost is. */
-static void append_stack(struct pipeline *pipeline, uint32_t id, const struct stacks_key *key,
-	const uint64_t *frames, const uint8_t *is_exact)
-{
-	size_t all = key->kernel_count + key->user_count;
-	set_kinds(pipeline, key, is_exact);
-	append(pipeline, &(struct journal_record){
-						 .type = JOURNAL_STACK,
-						 .stack =
-							 {
-								 .id = id,
-								 .pid = (uint64_t)key->pid,
-								 .end = key->end,
-								 .frame_count = all,
-								 .values = frames,
-								 .kinds = pipeline->kinds,
-							 },
-					 });
-	count(&pipeline->counters.stacks, 1);
 }
 
 /*
@@ -378,13 +352,28 @@ static void cut_invented(const struct pipeline *pipeline, struct stacks_key *key
 	}
 }
 
+/* The number of the frame that stands between what was unwound and what was known before. */
+static uint32_t stitch_frame(struct pipeline *pipeline)
+{
+	if (pipeline->stitch_frame == 0) {
+		pipeline->stitch_frame = 1;
+		append(pipeline, &(struct journal_record){
+							 .type = JOURNAL_FRAME,
+							 .frame = {.id = pipeline->stitch_frame,
+								 .kind = JOURNAL_FRAME_MARKER,
+								 .name = string_id(pipeline, JOURNAL_STITCHED)},
+						 });
+	}
+	return pipeline->stitch_frame;
+}
+
 /* Of a thread that was in the kernel and has no user frames either, there is nothing to say. */
 static uint32_t unwound(struct pipeline *pipeline, const struct sampler_sample *sample)
 {
 	struct unwinding_stack stack;
 	const uint64_t *frames;
 	unwinding_walk(pipeline->unwinding, sample, &stack);
-	const struct stacks_key key = {
+	struct stacks_key key = {
 		.pid = sample->pid,
 		.end = stack.end,
 		.kernel_frames = sample->kernel_frames,
@@ -394,13 +383,18 @@ static uint32_t unwound(struct pipeline *pipeline, const struct sampler_sample *
 	};
 	size_t all = key.kernel_count + key.user_count;
 	count(&pipeline->counters.truncated,
-		stack.end == JOURNAL_STACK_COPY || stack.end == JOURNAL_STACK_DEPTH);
-	if (all == 0 || all > FRAMES_MAX) {
+		stack.stitched_from == stack.count &&
+			(stack.end == JOURNAL_STACK_COPY || stack.end == JOURNAL_STACK_DEPTH));
+	if (all == 0 || all + 1 > STACK_RECORD_FRAMES) {
 		return 0;
 	}
 	uint32_t id = stacks_id(pipeline->stacks, &key, &frames);
 	if (frames) {
-		append_stack(pipeline, id, &key, frames, stack.is_exact);
+		bool is_stitched = stack.stitched_from < stack.count;
+		stack_record_append(
+			&pipeline->record, id, &key, frames, &stack, is_stitched ? stitch_frame(pipeline) : 0);
+		count(&pipeline->counters.stacks, 1);
+		unwinding_learn(pipeline->unwinding, &stack);
 	}
 	return id;
 }
@@ -424,13 +418,14 @@ static uint32_t stack_of(struct pipeline *pipeline, const struct sampler_sample 
 	};
 	const uint64_t *frames;
 	size_t all = key.kernel_count + key.user_count;
-	if (all == 0 || all > FRAMES_MAX) {
+	if (all == 0 || all > STACK_RECORD_FRAMES) {
 		return 0;
 	}
 	uint32_t id = stacks_id(pipeline->stacks, &key, &frames);
 	if (frames) {
 		cut_invented(pipeline, &key);
-		append_stack(pipeline, id, &key, frames, NULL);
+		stack_record_append(&pipeline->record, id, &key, frames, NULL, 0);
+		count(&pipeline->counters.stacks, 1);
 	}
 	return id;
 }

@@ -25,6 +25,7 @@ struct pipeline_options {
 	struct codes
 		*codes; /* samples hold registers and copies of stacks; borrowed; NULL: they hold frames */
 	uint32_t max_frames; /* of an unwound stack; 0: the default */
+	bool stitches;       /* unwound stacks that are cut are completed where that is certain */
 };
 
 struct pipeline *pipeline_create(const struct pipeline_options *options, struct error *err);

@@ -188,6 +188,7 @@ static bool create_pipeline(
 		.kernel_frames = options->kernel,
 		.codes = strcmp(options->unwind, "fp") != 0 ? capture->captures->codes : NULL,
 		.max_frames = options->max_depth,
+		.stitches = options->stitch,
 	};
 	capture->pipeline = pipeline_create(&pipeline, err);
 	free(text);

@@ -1,8 +1,10 @@
 #include "capture/unwinding.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/vec.h"
+#include "capture/stitches.h"
 #include "profile/journal.h"
 #include "unwind/space.h"
 #include "unwind/unwind.h"
@@ -23,6 +25,7 @@ struct unwinding {
 	struct unwind_space space;
 	VEC(struct known_image) images; /* by id - 1 */
 	struct unwind_stack stack;
+	struct stitches *stitches; /* NULL: off */
 	uint64_t stacks, cut;
 };
 
@@ -37,7 +40,8 @@ static const struct unwind_machine *native_machine(void)
 											  : NULL;
 }
 
-struct unwinding *unwinding_create(struct codes *codes, size_t max_frames, struct error *err)
+struct unwinding *unwinding_create(
+	struct codes *codes, size_t max_frames, bool stitches, struct error *err)
 {
 	const struct unwind_machine *machine = native_machine();
 	struct unwinding *unwinding = calloc(1, sizeof(*unwinding));
@@ -57,7 +61,9 @@ struct unwinding *unwinding_create(struct codes *codes, size_t max_frames, struc
 	unwinding->stack.addresses =
 		calloc(unwinding->stack.capacity, sizeof(*unwinding->stack.addresses));
 	unwinding->stack.kinds = calloc(unwinding->stack.capacity, 1);
-	if (unwinding->stack.addresses != NULL && unwinding->stack.kinds != NULL) {
+	unwinding->stitches = stitches ? stitches_create() : NULL;
+	if (unwinding->stack.addresses != NULL && unwinding->stack.kinds != NULL &&
+		(!stitches || unwinding->stitches != NULL)) {
 		return unwinding;
 	}
 
@@ -78,6 +84,7 @@ void unwinding_destroy(struct unwinding *unwinding)
 	}
 	VEC_FINISH(&unwinding->images);
 	unwinder_destroy(unwinding->unwinder);
+	stitches_destroy(unwinding->stitches);
 	free(unwinding->stack.addresses);
 	free(unwinding->stack.kinds);
 	free(unwinding);
@@ -119,6 +126,7 @@ void unwinding_map(struct unwinding *unwinding, const struct sampler_mapping *ma
 void unwinding_exec(struct unwinding *unwinding)
 {
 	unwind_space_clear(&unwinding->space);
+	unwinding_forget(unwinding);
 }
 
 static uint64_t end_of(enum unwind_end end)
@@ -138,6 +146,37 @@ static uint64_t known(const struct sampler_sample *sample, unsigned number)
 {
 	bool is_known = number < SAMPLER_REGISTERS && (sample->registers_known >> number & 1) != 0;
 	return is_known ? sample->registers[number] : 0;
+}
+
+/* The callers of its outermost frame are copied behind it, when they are known and there is room. */
+static void complete(struct unwinding *unwinding, struct unwinding_stack *stack)
+{
+	const uint64_t *callers;
+	const uint8_t *is_exact;
+	size_t count;
+	if (stack->count == 0 || unwinding->stack.kinds[stack->count - 1] == UNWIND_EXACT ||
+		!stitches_find(
+			unwinding->stitches, stack->frames[stack->count - 1], &callers, &is_exact, &count) ||
+		stack->count + count > unwinding->stack.capacity) {
+		return;
+	}
+	memcpy(unwinding->stack.addresses + stack->count, callers, count * sizeof(*callers));
+	memcpy(unwinding->stack.kinds + stack->count, is_exact, count);
+	stack->count += count;
+}
+
+void unwinding_learn(struct unwinding *unwinding, const struct unwinding_stack *stack)
+{
+	if (unwinding->stitches != NULL && stack->end == JOURNAL_STACK_COMPLETE) {
+		stitches_learn(unwinding->stitches, stack->frames, stack->is_exact, stack->count);
+	}
+}
+
+void unwinding_forget(struct unwinding *unwinding)
+{
+	if (unwinding->stitches != NULL) {
+		stitches_forget(unwinding->stitches);
+	}
 }
 
 void unwinding_walk(
@@ -165,6 +204,10 @@ void unwinding_walk(
 	stack->is_exact = unwinding->stack.kinds;
 	stack->count = unwinding->stack.count;
 	stack->end = end_of(unwinding->stack.end);
+	stack->stitched_from = stack->count;
+	if (unwinding->stack.end == UNWIND_CUT && unwinding->stitches != NULL) {
+		complete(unwinding, stack);
+	}
 	unwinding->stacks++;
 	unwinding->cut += unwinding->stack.end == UNWIND_CUT;
 }

@@ -16,8 +16,9 @@ struct unwinding;
 
 #define UNWINDING_FRAMES_DEFAULT 1024
 
-/* max_frames: of a stack; 0: the default. NULL: memory is out, or this machine is not known (unsupported); err says which. */
-struct unwinding *unwinding_create(struct codes *codes, size_t max_frames, struct error *err);
+/* max_frames: of a stack; 0: the default. stitches: stacks that are cut are completed where that is certain. NULL: memory is out, or this machine is not known (unsupported); err says which. */
+struct unwinding *unwinding_create(
+	struct codes *codes, size_t max_frames, bool stitches, struct error *err);
 void unwinding_destroy(struct unwinding *unwinding);
 
 /* An executable mapping of an image (from 1 upwards) of a kind (enum journal_image_kind); fd: its file, borrowed, or -1. */
@@ -31,11 +32,17 @@ struct unwinding_stack {
 	const uint8_t *is_exact; /* no return address: it was interrupted there */
 	size_t count;
 	uint64_t end; /* enum journal_stack_end */
+	/* From this frame on it is not of this sample: the callers that the frame before it has always had. count: nothing was stitched. */
+	size_t stitched_from;
 };
 
 /* Allocates, formats and locks nothing where all code was seen before. */
 void unwinding_walk(struct unwinding *unwinding, const struct sampler_sample *sample,
 	struct unwinding_stack *stack);
+/* A complete stack that was not met before, as unwinding_walk gave it: its callers are remembered. */
+void unwinding_learn(struct unwinding *unwinding, const struct unwinding_stack *stack);
+/* An address means something else now. */
+void unwinding_forget(struct unwinding *unwinding);
 /* Too many stacks were longer than what is copied of them. */
 bool unwinding_wants_more(const struct unwinding *unwinding);
 

@@ -83,6 +83,9 @@ enum journal_frame_kind {
 		4, /* an address that is no return address although it has callees: above a signal frame */
 };
 
+/* The name of the marker between a cut stack's own frames and the callers that its outermost one has always had. */
+#define JOURNAL_STITCHED "[stitched]"
+
 /* Why a stack ends where it does. */
 enum journal_stack_end {
 	JOURNAL_STACK_COMPLETE = 0, /* the outermost frame was reached */

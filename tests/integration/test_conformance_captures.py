@@ -25,15 +25,14 @@ def cpu_s(pid):
 
 
 @SENTENCE("select? ({exe or name, wait_ms}: that descendant, because a hub's child is often `cargo`; `armed` while waiting, `timeout` "
-          "after it);", "`wall`, `offcpu`;", "`tree` (and all descendants, until the last has ended);", "threads? (filter);", "stitch? "
-          "(true); symbol_path?; debuginfod? (false);", "ring_ms?, when?;", "`tick`, `ptrace`, `mach`;",
+          "after it);", "`wall`, `offcpu`;", "`tree` (and all descendants, until the last has ended);", "threads? (filter);", "symbol_path?; debuginfod? (false);", "ring_ms?, when?;", "`tick`, `ptrace`, `mach`;",
           "a tree capture may overlap one.")
 def test_what_is_not_built_says_so():
     with Daemon() as daemon:
         client = daemon.connect()
         launch(client, FOREVER, build_id="b")
         for name, value in (("select", {"name": "x"}), ("mode", "wall"), ("mode", "offcpu"), ("scope", "tree"), ("threads", ["x"]),
-                            ("stitch", True), ("symbol_path", ["/x"]), ("debuginfod", True), ("ring_ms", 5), ("when", {}),
+                            ("symbol_path", ["/x"]), ("debuginfod", True), ("ring_ms", 5), ("when", {}),
                             ("sampler", "tick"), ("sampler", "ptrace"), ("sampler", "mach")):
             try:
                 raise AssertionError("%s %s: %s" % (name, value, client.call("StartSamplingProfile", build_id="b", **{name: value})))
@@ -128,12 +127,12 @@ def test_a_child_is_another():
         assert total > 0.65 and 0.25 * 999 < params["samples"] < (total - 0.35) * 999, (total, params["samples"])
 
 
-@SENTENCE("unwind: `auto` (default), `fp`, `dwarf`;", "kernel? (false);", "max_depth?;", "sampler: `auto` (default), `perf`,", "formats?;", "label?;")
+@SENTENCE("unwind: `auto` (default), `fp`, `dwarf`;", "stitch? (true);", "kernel? (false);", "max_depth?;", "sampler: `auto` (default), `perf`,", "formats?;", "label?;")
 def test_options_of_a_capture():
     with Daemon() as daemon:
         client = daemon.connect()
         syscalls = [sys.executable, "-c", "import os,time\nend = time.process_time() + 0.2\nwhile time.process_time() < end: os.stat('/proc/self/status')"]
-        for options, unwinder in (({}, "dwarf"), ({"kernel": False, "unwind": "auto", "sampler": "auto"}, "dwarf"), ({"unwind": "dwarf"}, "dwarf"),
+        for options, unwinder in (({}, "dwarf"), ({"kernel": False, "unwind": "auto", "sampler": "auto"}, "dwarf"), ({"unwind": "dwarf", "stitch": False}, "dwarf"),
                                   ({"kernel": True, "sampler": "perf", "unwind": "fp"}, "fp")):
             made = launch(client, syscalls, profile=options)
             record = client.call("WaitCapture", capture_id=made["capture_id"])

@@ -17,7 +17,7 @@ struct builder {
 	uint32_t cell;
 };
 
-static const char STITCHED[] = "[stitched]";
+static const char STITCHED[] = JOURNAL_STITCHED;
 
 /* Frames below which there is nothing, under the names that the C libraries and run times give them. */
 static const char *const OUTERMOST[] = {
@@ -193,7 +193,10 @@ static void count_end(
 
 	attribution->samples += samples;
 	attribution->ends[end] += samples;
-	attribution->stitched += is_stitched ? samples : 0;
+	if (is_stitched) {
+		attribution->stitched += samples;
+		return;
+	}
 	if (end == JOURNAL_STACK_COMPLETE || (may_be_all && is_outermost(outermost))) {
 		attribution->complete += samples;
 		return;

@@ -1,0 +1,33 @@
+#ifndef CAPTURE_STITCHES_H
+#define CAPTURE_STITCHES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Which callers a frame has: of complete stacks it is remembered what stands outside of each return address. Of a stack that was cut, because it
+ * is longer than what is copied of it, the missing part is known when its outermost frame was seen before with one and the same
+ * callers only. One thread. Bounded: when it is full it learns nothing more, but still unlearns.
+ */
+struct stitches;
+
+#define STITCHES_FRAMES  131072 /* of all remembered stacks */
+#define STITCHES_ENTRIES 32768  /* return addresses */
+
+/* NULL: memory is out. */
+struct stitches *stitches_create(void);
+void stitches_destroy(struct stitches *stitches);
+
+/* A complete stack, innermost first. is_exact: which are no return addresses. */
+void stitches_learn(
+	struct stitches *stitches, const uint64_t *frames, const uint8_t *is_exact, size_t count);
+
+/* The callers of a frame, innermost first; borrowed until the next call of the others. False: not known, or not one and the same. */
+bool stitches_find(const struct stitches *stitches, uint64_t frame, const uint64_t **callers,
+	const uint8_t **is_exact, size_t *count);
+
+/* Addresses mean something else from here on. */
+void stitches_forget(struct stitches *stitches);
+
+#endif
