@@ -1,6 +1,8 @@
 /*
  * What collecting costs: CPU time per sample of the sampling thread and the journal's, beside `perf record -g` on the
- * same target, in turns. Usage: bench-collector [threads [seconds [rounds [hz]]]]
+ * same target, in turns; with "dwarf" stacks are unwound from copies of 16 KiB, beside `perf record --call-graph dwarf,16384`, which
+ * leaves the unwinding to perf script.
+ * Usage: bench-collector [threads [seconds [rounds [hz [fp|dwarf]]]]]
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +23,7 @@
 #include "sampler/sampler.h"
 
 #define ROUNDS_MAX 100
+#define COPY_BYTES 16384
 
 struct cost {
 	uint64_t samples, lost;
@@ -43,7 +46,7 @@ static uint64_t own_cpu_ns(void)
 }
 
 static struct pipeline *open_pipeline(
-	pid_t pid, uint64_t hz, struct journal_writer **writer, struct error *err)
+	pid_t pid, uint64_t hz, struct codes *codes, struct journal_writer **writer, struct error *err)
 {
 	char name[] = "/tmp/bench-collector-XXXXXX";
 	int fd = mkostemp(name, O_CLOEXEC);
@@ -61,22 +64,27 @@ static struct pipeline *open_pipeline(
 		.capture_json = "{}",
 		.pid = pid,
 		.period_ns = 1000000000 / hz,
-		.unwinder = "fp",
+		.codes = codes,
+		.stitches = true,
 	};
 	return pipeline_create(&options, err);
 }
 
-static bool measure_ours(
-	pid_t pid, unsigned seconds, uint64_t hz, struct cost *cost, struct error *err)
+static bool measure_ours(pid_t pid, unsigned seconds, uint64_t hz, struct codes *codes,
+	struct cost *cost, struct error *err)
 {
 	struct journal_writer *writer = NULL;
 	struct sampler *sampler = NULL;
 	struct sampler_effective effective;
 	uint64_t before = own_cpu_ns();
-	struct pipeline *pipeline = open_pipeline(pid, hz, &writer, err);
+	struct pipeline *pipeline = open_pipeline(pid, hz, codes, &writer, err);
 	bool done = pipeline != NULL;
 	if (done) {
-		struct sampler_config config = {.pid = pid, .hz = hz, .sink = pipeline_sink(pipeline)};
+		struct sampler_config config = {.pid = pid,
+			.hz = hz,
+			.stack_bytes = codes != NULL ? COPY_BYTES : 0,
+			.more_stack_bytes = SAMPLER_STACK_BYTES_MAX,
+			.sink = pipeline_sink(pipeline)};
 		done = sampler_perf_ops.start(&config, &sampler, &effective, err);
 	}
 	if (done) {
@@ -111,7 +119,8 @@ static uint64_t samples_in(int fd)
 	return bracket ? strtoull(bracket + 1, NULL, 10) : 0;
 }
 
-static bool measure_perf(pid_t pid, unsigned seconds, uint64_t hz, struct cost *cost)
+static bool measure_perf(
+	pid_t pid, unsigned seconds, uint64_t hz, const char *chain, struct cost *cost)
 {
 	char target[16], rate[24], duration[16];
 	int said[2];
@@ -126,8 +135,8 @@ static bool measure_perf(pid_t pid, unsigned seconds, uint64_t hz, struct cost *
 	if (child == 0) {
 		dup2(said[1], 2);
 		dup2(said[1], 1);
-		execlp("perf", "perf", "record", "-F", rate, "-g", "-o", "/tmp/bench-collector.perf", "-p",
-			target, "--", "sleep", duration, (char *)NULL);
+		execlp("perf", "perf", "record", "-F", rate, "--call-graph", chain, "-o",
+			"/tmp/bench-collector.perf", "-p", target, "--", "sleep", duration, (char *)NULL);
 		_exit(127);
 	}
 	close(said[1]);
@@ -164,18 +173,19 @@ static double median(double *values, size_t count)
 	return count ? values[count / 2] : 0;
 }
 
-static bool run(pid_t pid, unsigned seconds, size_t rounds, uint64_t hz, struct error *err)
+static bool run(
+	pid_t pid, unsigned seconds, size_t rounds, uint64_t hz, struct codes *codes, struct error *err)
 {
 	double ours[ROUNDS_MAX], perf[ROUNDS_MAX];
 	size_t perf_rounds = 0;
 	for (size_t i = 0; i < rounds; i++) {
 		struct cost cost = {0};
-		if (!measure_ours(pid, seconds, hz, &cost, err)) {
+		if (!measure_ours(pid, seconds, hz, codes, &cost, err)) {
 			return false;
 		}
 		ours[i] = tell("profd", &cost);
 		cost = (struct cost){0};
-		if (measure_perf(pid, seconds, hz, &cost)) {
+		if (measure_perf(pid, seconds, hz, codes != NULL ? "dwarf,16384" : "fp", &cost)) {
 			perf[perf_rounds++] = tell("perf record", &cost);
 		}
 	}
@@ -193,7 +203,7 @@ int main(int argc, char **argv)
 	uint64_t hz = argc > 4 ? strtoull(argv[4], NULL, 10) : 999;
 	struct error err = {0};
 	if (threads == 0 || seconds == 0 || rounds == 0 || rounds > ROUNDS_MAX || hz == 0) {
-		fprintf(stderr, "usage: bench-collector [threads [seconds [rounds [hz]]]]\n");
+		fprintf(stderr, "usage: bench-collector [threads [seconds [rounds [hz [fp|dwarf]]]]]\n");
 		return 2;
 	}
 	pid_t pid = spin_busy(threads);
@@ -202,7 +212,9 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	usleep(100000);
-	bool done = run(pid, seconds, rounds, hz, &err);
+	struct codes *codes = argc > 5 && strcmp(argv[5], "dwarf") == 0 ? codes_create() : NULL;
+	bool done = run(pid, seconds, rounds, hz, codes, &err);
+	codes_destroy(codes);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	if (!done) {
