@@ -194,6 +194,7 @@ void unwinding_walk(
 				.sp = known(sample, machine->sp),
 				.fp = known(sample, machine->fp),
 				.lr = known(sample, machine->lr),
+				.base = known(sample, machine->base),
 			},
 		.others = sample->registers,
 		.others_known = sample->registers_known,
