@@ -39,7 +39,7 @@ void captures_hold(struct captures *captures)
 static void free_when_over(struct captures *captures)
 {
 	if (captures->is_closed && captures->works == 0) {
-		codes_destroy(captures->codes);
+		codes_release(captures->codes);
 		free(captures->analyzer_path);
 		free(captures);
 	}

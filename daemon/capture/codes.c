@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ struct code {
 };
 
 struct codes {
+	atomic_uint references;
 	pthread_mutex_t lock;
 	VEC(struct code) items;
 };
@@ -33,12 +35,20 @@ struct codes *codes_create(void)
 		free(codes);
 		return NULL;
 	}
+	return codes_ref(codes);
+}
+
+struct codes *codes_ref(struct codes *codes)
+{
+	if (codes != NULL) {
+		atomic_fetch_add(&codes->references, 1);
+	}
 	return codes;
 }
 
-void codes_destroy(struct codes *codes)
+void codes_release(struct codes *codes)
 {
-	if (codes == NULL) {
+	if (codes == NULL || atomic_fetch_sub(&codes->references, 1) != 1) {
 		return;
 	}
 	for (size_t i = 0; i < codes->items.len; i++) {

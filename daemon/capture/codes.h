@@ -12,9 +12,11 @@
  */
 struct codes;
 
+/* With one reference. NULL: memory is out. */
 struct codes *codes_create(void);
-/* Nothing may be in use. NULL is fine. */
-void codes_destroy(struct codes *codes);
+struct codes *codes_ref(struct codes *codes);
+/* Whoever has code of it holds a reference for as long. NULL is fine. */
+void codes_release(struct codes *codes);
 
 /* The code of a file (fd is borrowed: it is duplicated), told apart by device, inode, size and times. NULL: it is no file of a known format, or cannot be
  * read. Goes back with codes_put. */

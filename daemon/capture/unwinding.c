@@ -19,7 +19,7 @@ struct known_image {
 };
 
 struct unwinding {
-	struct codes *codes; /* borrowed */
+	struct codes *codes; /* reference */
 	const struct unwind_machine *machine;
 	struct unwinder *unwinder;
 	struct unwind_space space;
@@ -54,7 +54,7 @@ struct unwinding *unwinding_create(
 	if (unwinding == NULL || (unwinding->unwinder = unwinder_create(machine)) == NULL) {
 		goto fail;
 	}
-	unwinding->codes = codes;
+	unwinding->codes = codes_ref(codes);
 	unwinding->machine = machine;
 	unwind_space_init(&unwinding->space, unwinder_states(unwinding->unwinder));
 	unwinding->stack.capacity = max_frames != 0 ? max_frames : UNWINDING_FRAMES_DEFAULT;
@@ -83,6 +83,7 @@ void unwinding_destroy(struct unwinding *unwinding)
 		codes_put(unwinding->codes, unwinding->images.items[i].cfi);
 	}
 	VEC_FINISH(&unwinding->images);
+	codes_release(unwinding->codes);
 	unwinder_destroy(unwinding->unwinder);
 	stitches_destroy(unwinding->stitches);
 	free(unwinding->stack.addresses);

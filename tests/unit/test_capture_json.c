@@ -256,9 +256,9 @@ static void tells_how_good_the_stacks_are(void **state)
 	recorded_samples(&fixture->journal, 10, 0, 5);
 	json_t *json = written(fixture);
 
-	assert_share(json, "quality.complete", 0.5);
+	assert_share(json, "quality.complete", 0.4);
 	assert_share(json, "quality.stitched", 0.15);
-	assert_share(json, "quality.truncated", 0.3);
+	assert_share(json, "quality.truncated", 0.25);
 	assert_share(json, "quality.unsymbolized", 1.0);
 	assert_number(json, "stacks.ends.complete", 40);
 	assert_number(json, "stacks.ends.unknown", 30);

@@ -112,8 +112,7 @@ static void what_is_not_built_yet_is_unsupported_by_name(void **state)
 	(void)state;
 	refuse_call("LaunchProcess", "{\"argv\":[\"a\"],\"gpu\":true}", ERROR_UNSUPPORTED, "gpu true");
 	refuse_call("AdoptProcess", "{\"pid\":1,\"gpu\":true}", ERROR_UNSUPPORTED, "gpu true");
-	refuse_call(
-		"StartSamplingProfile", "{\"unwind\":\"dwarf\"}", ERROR_UNSUPPORTED, "unwind \"dwarf\"");
+	refuse_call("StartSamplingProfile", "{\"mode\":\"wall\"}", ERROR_UNSUPPORTED, "mode \"wall\"");
 	refuse_call(
 		"StartSamplingProfile", "{\"scope\":\"tree\"}", ERROR_UNSUPPORTED, "scope \"tree\"");
 	refuse_call(
