@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/memory.h"
 #include "commands/adoption.h"
 #include "commands/build.h"
 #include "commands/command.h"
@@ -320,6 +321,7 @@ int main(int argc, char **argv)
 {
 	struct program program = {.data_fd = -1};
 	struct error err = {0};
+	memory_set_up();
 	hold_standard_descriptors();
 	enum options_result parsed = options_parse(&program.options, argc, argv, &err);
 	if (parsed == OPTIONS_SHOWN) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "capture/recording.h"
 #include "protocol/names.h"
 #include "target/target.h"
@@ -258,6 +259,7 @@ void capture_init_handles(struct capture *capture)
 		timers[i]->data = capture;
 		capture->handles++;
 	}
+	captures_hold(capture->captures);
 }
 
 void capture_release(struct capture *capture)
@@ -278,10 +280,39 @@ void capture_release(struct capture *capture)
 	free(capture);
 }
 
+/* Worker. */
+static void give_memory_back(uv_work_t *work)
+{
+	(void)work;
+	memory_give_back();
+}
+
+static void memory_given(uv_work_t *work, int status)
+{
+	struct captures *captures = work->data;
+	(void)status;
+	captures->is_giving = false;
+	captures_release(captures);
+}
+
+void captures_give_memory_back(struct captures *captures)
+{
+	if (captures->is_closed || captures->is_giving) {
+		return;
+	}
+	captures->is_giving = true;
+	captures->giving.data = captures;
+	captures_hold(captures);
+	uv_queue_work(captures->options.loop, &captures->giving, give_memory_back, memory_given);
+}
+
 static void handle_closed(struct capture *capture)
 {
+	struct captures *captures = capture->captures;
 	if (--capture->handles == 0) {
 		capture_release(capture);
+		captures_give_memory_back(captures);
+		captures_release(captures);
 	}
 }
 
@@ -345,8 +376,8 @@ static void record_synced(uv_work_t *work, int status)
 		store_set_bytes(captures->options.store, capture->folder.id, capture->bytes);
 		retention_apply(captures, capture->folder.id);
 	}
-	captures_release(captures);
 	handle_closed(capture);
+	captures_release(captures);
 }
 
 void capture_dispose(struct capture *capture, const json_t *record)

@@ -44,8 +44,10 @@ struct captures {
 	struct symbolizing *symbolizings; /* symbolizing.c */
 	bool is_symbolizing_over;
 	struct codes *codes; /* owned */
-	size_t works;        /* on workers, that look at this when they are done */
-	bool is_closed;      /* destroyed but for those */
+	size_t works; /* on workers, and captures with handles: they look at this when they are done */
+	uv_work_t giving; /* memory back */
+	bool is_giving;
+	bool is_closed; /* destroyed but for those */
 };
 
 struct capture {
@@ -119,6 +121,9 @@ void retention_apply(struct captures *captures, const char *spared);
 
 /* symbolizing.c: kills its analyzers. */
 void symbolizing_abandon(const struct captures *captures);
+
+/* In the background; whoever has freed much asks for it. */
+void captures_give_memory_back(struct captures *captures);
 
 /* One more, or one less, work that looks at captures when it is done. */
 void captures_hold(struct captures *captures);
