@@ -286,10 +286,14 @@ bool salvage_read(struct salvage *salvage, int journal_fd, struct error *err)
 {
 	struct scan scan = {.salvage = salvage, .fd = journal_fd};
 	enum chunk_result result = CHUNK_NONE;
+	char next;
 	scan.no_memory = !buffer_reserve(&scan.chunk_bytes, CHUNK_AT_MOST);
 	while (!scan.no_memory && !salvage->has_end &&
 		   (result = read_chunk(&scan, err)) == CHUNK_GOOD && read_records(&scan)) {
+		salvage->good_bytes = scan.offset;
 	}
+	salvage->is_damaged =
+		!salvage->has_end && read_at(journal_fd, &next, sizeof(next), salvage->good_bytes) > 0;
 	finish(&scan);
 	if (scan.no_memory) {
 		return error_set(err, ERROR_LIMIT_EXCEEDED, "no memory to read the journal");

@@ -27,6 +27,8 @@ struct salvage {
 	uint64_t first_ns, last_ns; /* of the first sample; of the last sample, or the END record */
 	uint64_t period_ns;
 	bool has_end;
+	uint64_t good_bytes;              /* from the beginning: whole chunks without a fault */
+	bool is_damaged;                  /* behind them there is more */
 	json_t *capture;                  /* the CAPTURE record, an object; owned; NULL: none */
 	VEC(struct salvage_image) images; /* files with code */
 	VEC(struct pipeline_image) opened;

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +10,9 @@
 #include "protocol/limits.h"
 #include "protocol/names.h"
 #include "target/target.h"
+
+/* So much larger a share of unnamed frames are names lost; below that, rounding and files of which little is left. */
+#define NAMES_LOST 0.005
 
 /*
  * Names made again for a capture that has ended, from its journal, the files that are still there, and what was known before:
@@ -99,6 +103,7 @@ static bool has_failed(struct symbolizing *symbolizing)
 	symbolizing->is_working = false;
 	if (failed) {
 		fail(symbolizing, &symbolizing->err);
+		captures_give_memory_back(captures);
 	}
 	captures_release(captures);
 	return failed;
@@ -129,8 +134,9 @@ static void record_synced(uv_work_t *work, int status)
 	if (!captures->is_closed) {
 		store_set_bytes(captures->options.store, symbolizing->folder.id, symbolizing->bytes);
 	}
-	captures_release(captures);
 	destroy(symbolizing);
+	captures_give_memory_back(captures);
+	captures_release(captures);
 }
 
 /* Label and pin may have been changed meanwhile. */
@@ -179,11 +185,48 @@ static void progressed(void *context, unsigned permille, bool is_writing)
 	(void)is_writing;
 }
 
+static double unnamed_share(const json_t *summary)
+{
+	return json_number_value(json_object_get(json_object_get(summary, "quality"), "unsymbolized"));
+}
+
+/* What is there is not replaced by less: files, the journal or capture.symbols may have been lost meanwhile. False: err. */
+static bool is_as_good(struct symbolizing *symbolizing, struct error *err)
+{
+	const struct record *record = &symbolizing->record;
+	const struct salvage *salvage = &symbolizing->salvage;
+	const json_t *kept = store_get(symbolizing->captures->options.store, record->id);
+	const char *state = json_string_value(json_object_get(kept, "state"));
+	uint64_t samples = (uint64_t)json_integer_value(json_object_get(kept, "samples"));
+	const json_t *summary = json_object_get(kept, "summary");
+	if (state == NULL || strcmp(state, "finished") != 0) {
+		return true;
+	}
+	if (record->samples < samples) {
+		error_set(err, ERROR_IO,
+			"the journal of the capture %s is damaged at byte %" PRIu64 " of its file: %" PRIu64
+			" of its %" PRIu64 " samples can be read",
+			record->id, salvage->good_bytes, record->samples, samples);
+		return error_hint(
+			err, "the capture stays as it was: its artifacts hold all of its samples");
+	}
+	if (json_is_object(summary) &&
+		unnamed_share(record->summary) > unnamed_share(summary) + NAMES_LOST) {
+		error_set(err, ERROR_IO,
+			"names of the capture %s would be lost: %.1f %% of the frames have none now, %.1f %% "
+			"before",
+			record->id, unnamed_share(record->summary) * 100, unnamed_share(summary) * 100);
+		return error_hint(err, "the capture stays as it was; the files that it names are gone or "
+							   "not the same, and its " ARTIFACT_SYMBOLS " is missing or damaged");
+	}
+	return true;
+}
+
 static void analyzed(void *context, const json_t *body)
 {
 	struct symbolizing *symbolizing = context;
 	struct error err = {0};
-	if (!record_take_done(&symbolizing->record, body, &err)) {
+	if (!record_take_done(&symbolizing->record, body, &err) || !is_as_good(symbolizing, &err)) {
 		fail(symbolizing, &err);
 		return;
 	}
@@ -192,7 +235,12 @@ static void analyzed(void *context, const json_t *body)
 
 static void analyzer_failed(void *context, const struct error *err)
 {
-	fail(context, err);
+	struct error cause = *err;
+	if (cause.code == ERROR_INTERNAL) {
+		error_hint(
+			&cause, "the capture stays as it was: try it again, and report it if that fails too");
+	}
+	fail(context, &cause);
 }
 
 static const struct analyzer_ops analyzer_ops = {
@@ -224,8 +272,16 @@ static void feed(struct symbolizing *symbolizing)
 
 static bool has_samples(struct symbolizing *symbolizing)
 {
-	if (symbolizing->salvage.samples > 0) {
+	const struct salvage *salvage = &symbolizing->salvage;
+	if (salvage->samples > 0) {
 		return true;
+	}
+	if (salvage->is_damaged) {
+		error_set(&symbolizing->err, ERROR_IO,
+			"the journal of the capture %s is damaged at byte %" PRIu64
+			" of its file, and holds no samples before that",
+			symbolizing->record.id, salvage->good_bytes);
+		return error_hint(&symbolizing->err, "the capture stays as it was; record it again");
 	}
 	return error_set(&symbolizing->err, ERROR_NO_SAMPLES,
 		"the journal of the capture %s holds no samples", symbolizing->record.id);
@@ -316,8 +372,8 @@ static bool check(const struct captures *captures, const char *id, struct error 
 		return error_set(err, ERROR_SHUTTING_DOWN, "profd is shutting down");
 	}
 	if (captures_is_symbolizing(captures, id)) {
-		return error_set(
-			err, ERROR_CAPTURE_BUSY, "the names of the capture %s are being made again", id);
+		error_set(err, ERROR_CAPTURE_BUSY, "the names of the capture %s are being made again", id);
+		return error_hint(err, "wait for the end of that");
 	}
 	if (count >= LIMIT_SYMBOLIZINGS) {
 		return error_set(err, ERROR_LIMIT_EXCEEDED,

@@ -86,18 +86,20 @@ static uint64_t bytes_elsewhere(const struct store *store, const char *id, const
 	if (!store_reopen(store, id, path, &folder, NULL)) {
 		return 0;
 	}
+	contents_remove(folder.fd, CONTENTS_TEMPORARIES, NULL);
 	uint64_t bytes = store_folder_bytes(&folder);
 	store_folder_close(&folder);
 	return bytes;
 }
 
-/* The sizes are read here, and never again. */
+/* The sizes are read here, and never again. What a naming again left behind that was cut short goes. */
 static bool keep_ended(
 	struct store *store, int folder_fd, const char *id, json_t *record, struct error *err)
 {
 	if (!store_keep(store, id, record, err)) {
 		return false;
 	}
+	contents_remove(folder_fd, CONTENTS_TEMPORARIES, NULL);
 	store_set_bytes(store, id,
 		contents_has(folder_fd, ARTIFACT_JOURNAL) ? contents_bytes(folder_fd)
 												  : bytes_elsewhere(store, id, record));

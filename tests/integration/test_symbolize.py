@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import struct
 import tempfile
 import time
 
@@ -114,6 +115,13 @@ def test_a_capture_that_was_finished_unnamed_is_named_and_its_warning_goes():
             write(folder, "once", "", 0o644)
             before = record(client, [target("shares"), "1", "100", "0"])
             assert before["state"] == "finished" and has_warning(before, "analyzer_failed"), before
+            hint, = [warning["hint"] for warning in before["warnings"] if warning["code"] == "analyzer_failed"]
+            assert "profctl symbolize " + before["capture_id"] in hint, hint
+            # Of files that nobody looked into, it is not said what they lack.
+            assert not has_warning(before, "unsymbolized"), before["warnings"]
+            with open(before["metadata_path"]) as file:
+                remedies = json.load(file)["quality"]["remedies"]
+            assert "not_named" in [remedy["what"] for remedy in remedies] and "stripped" not in [remedy["what"] for remedy in remedies], remedies
             assert not names_in(before) & {"heavy", "light"}, names_in(before)
             done = profctl(daemon, "symbolize", "--last")
             assert done.returncode == 0 and "heavy" in done.stdout and before["capture_id"] in done.stdout, done
@@ -121,6 +129,59 @@ def test_a_capture_that_was_finished_unnamed_is_named_and_its_warning_goes():
             assert {"heavy", "light"} <= names_in(after) and not has_warning(after, "analyzer_failed"), after
             again = client.call("SymbolizeCapture", capture_id=before["capture_id"])
             assert again == after, "once more changes something"
+
+
+def damaged(before, at):
+    """The journal with another byte there."""
+    with open(os.path.join(before["folder"], "capture.journal"), "r+b") as file:
+        file.seek(at if at >= 0 else os.path.getsize(file.name) + at)
+        byte = file.read(1)
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte[0] ^ 0x55]))
+
+
+def test_what_is_there_is_not_replaced_by_less():
+    with Daemon() as daemon, tempfile.TemporaryDirectory() as folder:
+        client = daemon.connect()
+        # Samples: of a journal of several chunks the last is damaged, then the first.
+        before = record(client, [target("shares"), "2", "1500", "0"])
+        files = {name: data for name, data in contents(before).items() if name != "capture.journal"}
+        for at, words in ((-200, "of its %d samples can be read" % before["samples"]), (100, "holds no samples before that")):
+            damaged(before, at)
+            error = client.fails("SymbolizeCapture", capture_id=before["capture_id"])
+            assert error.code == "io" and "damaged at byte " in error.message and words in error.message, error.error
+            assert "stays as it was" in error.hint, error.error
+            assert {name: data for name, data in contents(before).items() if name != "capture.journal"} == files
+            assert client.call("GetCapture", capture_id=before["capture_id"]) == before
+        # Names: the program and what was known of it are gone.
+        path = shutil.copy(target("shares"), folder)
+        before = record(client, [path, "1", "100", "0"])
+        os.unlink(path)
+        os.unlink(os.path.join(before["folder"], "capture.symbols"))
+        files = contents(before)
+        error = client.fails("SymbolizeCapture", capture_id=before["capture_id"])
+        assert error.code == "io" and "names of the capture" in error.message and "capture.symbols" in error.hint, error.error
+        assert contents(before) == files and client.call("GetCapture", capture_id=before["capture_id"]) == before
+
+
+def test_a_broken_file_is_not_taken_for_a_stripped_one():
+    with Daemon() as daemon, tempfile.TemporaryDirectory() as folder:
+        client = daemon.connect()
+        # Neither the kernel nor the loader looks at sections: the program runs.
+        for offset, entry_bytes, count in ((2**63 - 1, 64, 30), (64, 3, 30), (2**20, 64, 30)):
+            path = shutil.copy(target("shares"), folder)
+            with open(path, "r+b") as file:
+                file.seek(0x28)
+                file.write(struct.pack("<Q", offset))
+                file.seek(0x3A)
+                file.write(struct.pack("<HH", entry_bytes, count))
+            ended = record(client, [path, "1", "100", "0"])
+            with open(ended["metadata_path"]) as file:
+                told = json.load(file)
+            image, = [image for image in told["images"] if image["path"] == path]
+            assert "readelf" in image["fix"], image
+            assert "file_unreadable" in [remedy["what"] for remedy in told["quality"]["remedies"]], told["quality"]
+            os.unlink(path)
 
 
 def test_wrong_captures_are_refused():
