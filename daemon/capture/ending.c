@@ -222,8 +222,10 @@ static void analyzer_gave_up(struct capture *capture, const struct error *err)
 		return;
 	}
 	error_set(&again, ERROR_INTERNAL, "%s; functions are not named", err->message);
-	record_warn(&capture->record, "analyzer_failed", again.message,
-		"the journal was kept: the names can be made from it later");
+	error_hint(&again,
+		"the journal was kept: profctl symbolize %s (SymbolizeCapture) makes the names",
+		capture->record.id);
+	record_warn(&capture->record, "analyzer_failed", again.message, again.hint);
 	capture->record.state = "symbolizing";
 	again = (struct error){0};
 	if (!artifacts_create(&capture->artifacts, &again)) {

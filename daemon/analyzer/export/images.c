@@ -6,6 +6,9 @@
 static const struct {
 	const char *name, *fix;
 } LACKS[IMAGE_LACKS] = {
+	[IMAGE_NOT_LOOKED_INTO] = {"not_named",
+		"no file was looked into, because making names had failed (warnings): make them with "
+		"profctl symbolize CAPTURE"},
 	[IMAGE_IS_GENERATED] = {"generated_code",
 		"code that was made while the program ran has no file, and the maps that run times can "
 		"write are not "
@@ -15,6 +18,9 @@ static const struct {
 		"profd "
 		"(chmod a+r), do not delete it while the program runs, or run profd as root"},
 	[IMAGE_REPLACED] = {"file_replaced", "the file was replaced since it was mapped: record again"},
+	[IMAGE_UNREADABLE] = {"file_unreadable", "the file is broken, or of a format that profd does "
+											 "not read: readelf -h says what is wrong; "
+											 "build it anew"},
 	[IMAGE_STRIPPED] = {"stripped",
 		"the file is stripped, and separate debug files are not read yet: link it without -s and "
 		"install it without strip (meson: -Dstrip=false, cargo: strip = false in the profile)"},
@@ -27,6 +33,9 @@ enum image_lack image_lack_of(const struct json_input *input, uint32_t index)
 	if (input->attribution->images[index].unnamed == 0 || kind == JOURNAL_IMAGE_VDSO) {
 		return IMAGE_LACKS_NOTHING; /* the kernel's own has the names that it has */
 	}
+	if (!symbols_look_into_images(input->symbols)) {
+		return IMAGE_NOT_LOOKED_INTO;
+	}
 	if (kind == JOURNAL_IMAGE_ANONYMOUS || kind == JOURNAL_IMAGE_UNKNOWN) {
 		return IMAGE_IS_GENERATED; /* also on a heap or stack */
 	}
@@ -35,6 +44,8 @@ enum image_lack image_lack_of(const struct json_input *input, uint32_t index)
 		return IMAGE_NOT_OPENED;
 	case SYMBOLS_CHANGED:
 		return IMAGE_REPLACED;
+	case SYMBOLS_UNREADABLE:
+		return IMAGE_UNREADABLE;
 	case SYMBOLS_NONE:
 	case SYMBOLS_DYNSYM:
 		return IMAGE_STRIPPED;

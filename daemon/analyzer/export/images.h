@@ -9,12 +9,14 @@
 
 /* Why frames in an image have no names. */
 enum image_lack {
-	IMAGE_LACKS_NOTHING, /* or nothing would help */
-	IMAGE_IS_GENERATED,  /* code without a file */
+	IMAGE_LACKS_NOTHING,   /* or nothing would help */
+	IMAGE_NOT_LOOKED_INTO, /* nor was any other: the analyzer had failed with names */
+	IMAGE_IS_GENERATED,    /* code without a file */
 	IMAGE_NOT_OPENED,
 	IMAGE_REPLACED,
-	IMAGE_STRIPPED, /* no symbol table, or the exported functions alone */
-	IMAGE_LACKS,    /* how many they are */
+	IMAGE_UNREADABLE, /* no file that can be read */
+	IMAGE_STRIPPED,   /* no symbol table, or the exported functions alone */
+	IMAGE_LACKS,      /* how many they are */
 };
 
 enum image_lack image_lack_of(const struct json_input *input, uint32_t index);

@@ -101,6 +101,8 @@ static json_t *remedy_json(const struct json_input *input, const struct remedy *
 static struct remedy naming(const struct json_input *input, enum image_lack lack)
 {
 	static const char *const messages[IMAGE_LACKS] = {
+		[IMAGE_NOT_LOOKED_INTO] = "frames are in files that were not looked into",
+		[IMAGE_UNREADABLE] = "frames are in files that cannot be read as programs",
 		[IMAGE_IS_GENERATED] = "frames are in code that was made while the program ran",
 		[IMAGE_NOT_OPENED] = "frames are in files that could not be opened",
 		[IMAGE_REPLACED] = "frames are in files that were replaced while they were mapped",
@@ -222,7 +224,9 @@ static int compare(const void *left, const void *right)
 static json_t *remedies(const struct json_input *input)
 {
 	struct remedy all[] = {
+		naming(input, IMAGE_NOT_LOOKED_INTO),
 		naming(input, IMAGE_STRIPPED),
+		naming(input, IMAGE_UNREADABLE),
 		naming(input, IMAGE_NOT_OPENED),
 		naming(input, IMAGE_REPLACED),
 		naming(input, IMAGE_IS_GENERATED),

@@ -124,7 +124,8 @@ static bool warn_changed(json_t *array, const struct model *model, const struct 
 }
 
 /* Names are what people look for: many missing ones are worth a word. */
-static bool warn_unnamed(json_t *array, const struct attribution *attribution)
+static bool warn_unnamed(
+	json_t *array, const struct symbols *symbols, const struct attribution *attribution)
 {
 	char text[128];
 	uint64_t percent =
@@ -134,8 +135,9 @@ static bool warn_unnamed(json_t *array, const struct attribution *attribution)
 
 	snprintf(text, sizeof(text),
 		"%" PRIu64 " %% of the frames are in files without symbols for them", percent);
-	return percent < 50 || warn(array, json_string("unsymbolized"), json_string(text),
-							   "\"images\" in capture.json says for each file what would help");
+	return percent < 50 || !symbols_look_into_images(symbols) ||
+		   warn(array, json_string("unsymbolized"), json_string(text),
+			   "\"images\" in capture.json says for each file what would help");
 }
 
 /* A picture whose stacks do not begin where the program does is easily misread. */
@@ -202,7 +204,7 @@ json_t *summary_warnings(const json_t *facts, const struct model *model,
 	if (array == NULL || !warn_damage(array, model, strings) || !warn_rate(array, facts, model) ||
 		!warn_throttled(array, model) || !warn_kernel(array, symbols) ||
 		!warn_changed(array, model, symbols) || !warn_cut(array, attribution) ||
-		!warn_unnamed(array, attribution) || !warn_notes(array, model, strings)) {
+		!warn_unnamed(array, symbols, attribution) || !warn_notes(array, model, strings)) {
 		json_decref(array);
 		return NULL;
 	}

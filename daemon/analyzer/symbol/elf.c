@@ -74,11 +74,23 @@ static bool add_segments(struct elf_image *image, Elf *elf)
 	return true;
 }
 
-static bool add_sections(struct elf_image *image, Elf *elf)
+/* Names were looked for in it: a table outside of the file is not the same as none. */
+static bool is_torn(const struct elf_image *image, const struct elf_section *section)
+{
+	return (section->type == SHT_SYMTAB || section->type == SHT_DYNSYM) &&
+		   (section->file_offset > image->source.size ||
+			   section->bytes > image->source.size - section->file_offset);
+}
+
+static bool add_sections(struct elf_image *image, Elf *elf, const GElf_Ehdr *file)
 {
 	size_t count = 0;
+	bool is_known = elf_getshdrnum(elf, &count) == 0;
 
-	if (elf_getshdrnum(elf, &count) != 0) {
+	image->is_broken =
+		file->e_shoff != 0 && (!is_known || count == 0 ||
+								  file->e_shentsize != gelf_fsize(elf, ELF_T_SHDR, 1, EV_CURRENT));
+	if (!is_known) {
 		return true;
 	}
 	for (size_t i = 0; i < count && i < ELF_MAX_SECTIONS; i++) {
@@ -95,6 +107,9 @@ static bool add_sections(struct elf_image *image, Elf *elf)
 				.link = header.sh_link,
 				.is_code = (header.sh_flags & SHF_ALLOC) && (header.sh_flags & SHF_EXECINSTR),
 			};
+			image->is_broken |= is_torn(image, &section);
+		} else {
+			image->is_broken = true;
 		}
 		if (!VEC_PUSH(&image->sections, section)) {
 			return false;
@@ -164,7 +179,7 @@ static bool read_headers(struct elf_image *image, Elf *elf)
 	}
 	image->is_64 = header.e_ident[EI_CLASS] == ELFCLASS64;
 	image->machine = header.e_machine;
-	if (!add_segments(image, elf) || !add_sections(image, elf)) {
+	if (!add_segments(image, elf) || !add_sections(image, elf, &header)) {
 		return false;
 	}
 	read_build_id(image, elf);

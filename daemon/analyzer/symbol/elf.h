@@ -38,6 +38,7 @@ struct elf_image {
 	uint16_t machine;
 	VEC(struct elf_segment) segments;
 	VEC(struct elf_section) sections; /* by their number */
+	bool is_broken; /* it has sections, and their table or a symbol table cannot be read */
 	uint8_t build_id[ELF_BUILD_ID_BYTES];
 	size_t build_id_bytes; /* 0: none */
 };

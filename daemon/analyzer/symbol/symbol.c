@@ -166,12 +166,14 @@ static void parse_image(struct symbols *symbols, uint32_t index)
 		return;
 	}
 	bool is_ours = known->kind == JOURNAL_IMAGE_VDSO && !symbols->is_vdso_another;
-	image->state = image->fd < 0 && !is_ours ? SYMBOLS_NOT_OPENED : SYMBOLS_NONE;
+	image->state = is_ours ? SYMBOLS_NONE : image->fd < 0 ? SYMBOLS_NOT_OPENED : SYMBOLS_UNREADABLE;
 	image->symtab = open_image(symbols, image, known);
 	if (image->symtab == NULL) {
 		return;
 	}
-	image->state = states[image->symtab->kind];
+	image->state = image->symtab->kind == SYMTAB_NONE && image->symtab->elf.is_broken
+					   ? SYMBOLS_UNREADABLE
+					   : states[image->symtab->kind];
 	if (is_changed(image->symtab, known)) {
 		symtab_destroy(image->symtab);
 		image->symtab = NULL;
@@ -379,6 +381,11 @@ bool symbols_find(struct symbols *symbols, const struct model_frame *frame, stru
 static bool has_names(uint64_t state)
 {
 	return state == SYMBOLS_DYNSYM || state == SYMBOLS_SYMTAB;
+}
+
+bool symbols_look_into_images(const struct symbols *symbols)
+{
+	return symbols->look_into_images;
 }
 
 enum symbols_state symbols_state(const struct symbols *symbols, uint32_t index)

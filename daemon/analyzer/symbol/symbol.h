@@ -26,7 +26,8 @@ enum symbols_state {
 	SYMBOLS_NOT_ASKED,  /* no frame of it was named, or images are not to be looked into */
 	SYMBOLS_NOT_OPENED, /* its file was not given */
 	SYMBOLS_CHANGED,    /* the file is another one than was mapped */
-	SYMBOLS_NONE,       /* it has no symbols, or is no ELF file */
+	SYMBOLS_UNREADABLE, /* the file is none that can be read: another format, or broken */
+	SYMBOLS_NONE,       /* it has no symbols */
 	SYMBOLS_DYNSYM,
 	SYMBOLS_SYMTAB,
 };
@@ -60,6 +61,8 @@ bool symbols_keep(const struct symbols *symbols, struct buffer *out);
 /* False: memory is out. */
 bool symbols_find(struct symbols *symbols, const struct model_frame *frame, struct symbol *symbol);
 
+/* As symbols_create was asked. */
+bool symbols_look_into_images(const struct symbols *symbols);
 /* By index in the model's images. */
 enum symbols_state symbols_state(const struct symbols *symbols, uint32_t image);
 /* The file's name without its folders, "[anon]"-like names without brackets; a string id. 0: memory is out. */
