@@ -121,6 +121,10 @@ static enum cfi_value dereference(struct evaluation *evaluation, size_t bytes)
 	if (top == NULL || bytes == 0 || bytes > sizeof(value)) {
 		return CFI_VALUE_BROKEN;
 	}
+	if (bytes == sizeof(value) && unwind_memory_read(evaluation->frame->memory, *top, &value)) {
+		*top = value;
+		return CFI_VALUE;
+	}
 	for (size_t i = 0; i < bytes; i++) {
 		uint8_t byte;
 

@@ -18,6 +18,7 @@ struct step_walk {
 	bool is_exact;                /* pc is the next instruction, not a return address */
 	bool is_innermost;            /* no step was taken yet */
 	bool is_from_record;          /* the frame was found by the frame pointer */
+	size_t fetched;               /* bytes of the copy that memory was asked for */
 	enum unwind_end end;
 };
 

@@ -7,6 +7,9 @@
 #include "unwind/step.h"
 #include "unwind/stub.h"
 
+#define FETCH_BYTES      2048 /* pieces of a copy; most walks need one or two */
+#define CACHE_LINE_BYTES 64
+
 struct unwinder {
 	const struct unwind_machine *machine;
 	struct rule_cache cache;
@@ -141,11 +144,31 @@ static enum unwind_step step(struct step_walk *walk, const struct rule *rule)
 	}
 }
 
+/*
+ * Each frame's words are known by the frame before only: without this a walk waits for memory once a frame. Asks for the next piece of the copy
+ * when the walk comes near its end.
+ */
+static inline void fetch(struct step_walk *walk)
+{
+	const struct unwind_memory *memory = walk->frame.memory;
+	uint64_t at = walk->frame.regs.sp - memory->address;
+
+	if (at + FETCH_BYTES <= walk->fetched || walk->fetched >= memory->len) {
+		return;
+	}
+	for (size_t i = 0; i < FETCH_BYTES; i += CACHE_LINE_BYTES) {
+		__builtin_prefetch(memory->bytes + walk->fetched + i);
+	}
+	walk->fetched += FETCH_BYTES;
+}
+
 /* One frame goes into the stack, and the walk to its caller. False: it was the last; walk->end says why. */
 static inline bool go_on(struct unwinder *unwinder, const struct unwind_space *space,
 	struct step_walk *walk, struct unwind_stack *stack)
 {
 	uint64_t pc = walk->frame.regs.pc, sp = walk->frame.regs.sp, lookup = pc - !walk->is_exact;
+
+	fetch(walk);
 	const struct rule *rule =
 		rule_cache_find(&unwinder->cache, key_of(lookup, walk->is_exact), space->state);
 
