@@ -156,10 +156,12 @@ static inline void fetch(struct step_walk *walk)
 	if (at + FETCH_BYTES <= walk->fetched || walk->fetched >= memory->len) {
 		return;
 	}
-	for (size_t i = 0; i < FETCH_BYTES; i += CACHE_LINE_BYTES) {
-		__builtin_prefetch(memory->bytes + walk->fetched + i);
+	size_t end =
+		memory->len - walk->fetched < FETCH_BYTES ? memory->len : walk->fetched + FETCH_BYTES;
+
+	for (; walk->fetched < end; walk->fetched += CACHE_LINE_BYTES) {
+		__builtin_prefetch(memory->bytes + walk->fetched);
 	}
-	walk->fetched += FETCH_BYTES;
 }
 
 /* One frame goes into the stack, and the walk to its caller. False: it was the last; walk->end says why. */
