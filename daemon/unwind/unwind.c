@@ -190,6 +190,7 @@ static inline bool go_on(struct unwinder *unwinder, const struct unwind_space *s
 	if (result == UNWIND_FINISHED) {
 		walk->end = UNWIND_ROOT;
 	}
+	stack->records += walk->is_from_record && result == UNWIND_STEPPED;
 	if (result == UNWIND_STEPPED && walk->frame.regs.pc == pc && walk->frame.regs.sp == sp) {
 		walk->end = UNWIND_LOOP;
 		return false;
@@ -215,7 +216,7 @@ void unwind_walk(struct unwinder *unwinder, const struct unwind_space *space,
 		.end = UNWIND_DEPTH,
 	};
 
-	stack->count = 0;
+	stack->count = stack->records = 0;
 	while (stack->count < stack->capacity && go_on(unwinder, space, &walk, stack)) {
 		if (stack->count == stack->capacity) {
 			walk.end = UNWIND_DEPTH;

@@ -59,6 +59,9 @@ struct unwind_stack {
 	uint64_t *addresses; /* the caller's, capacity entries; innermost first */
 	uint8_t *kinds;      /* enum unwind_frame_kind; the caller's */
 	size_t capacity, count;
+	/* How many steps went by the frame pointer, out of code of which nothing is known: right for a JIT's, Go's and most assembly, and invented where
+	 * such code has none (musl's C library). Whoever counts complete stacks can tell these apart. */
+	size_t records;
 	enum unwind_end end;
 };
 

@@ -123,6 +123,7 @@ static void a_walk_goes_from_the_leaf_to_the_root(void **state)
 	stage.words[7] = CODE + 0x310;
 	EXPECT(&stage, UNWIND_ROOT, CODE + 0x10, CODE + 0x110, CODE + 0x210, CODE + 0x310);
 	assert_memory_equal(stage.kinds, ((uint8_t[]){UNWIND_EXACT, 0, 0, 0}), 4);
+	assert_int_equal(stage.stack.records, 0);
 	assert_int_equal(unwinder_counters(stage.unwinder)->misses, 4);
 	assert_int_equal(unwinder_counters(stage.unwinder)->frames, 8);
 	finish(&stage);
@@ -230,6 +231,7 @@ static void code_without_information_is_left_by_its_frame_pointer(void **state)
 	stage.words[8] = 0;
 	stage.words[9] = CODE + 0x210;
 	EXPECT(&stage, UNWIND_ROOT, CODE + 0x10, JIT + 0x40, CODE + 0x110, CODE + 0x210);
+	assert_int_equal(stage.stack.records, 1);
 	/* it leads to no code */
 	stage.words[4] = STACK + 0x10;
 	EXPECT(&stage, UNWIND_NO_RULE, CODE + 0x10, JIT + 0x40);
