@@ -1,7 +1,7 @@
 #include "unwind/difference.h"
 
 const char *const difference_names[DIFFERENCES] = {
-	"identical", "epilogue", "no_code", "no_table", "guessed", "unexplained"};
+	"identical", "epilogue", "no_code", "no_table", "guessed", "stub", "unexplained"};
 
 /* The row at a pc; false: there is none. */
 static bool row_at(
@@ -47,6 +47,17 @@ static bool is_recorded(const struct corpus_event *event, uint64_t address)
 	return unwind_memory_read(&sample.memory, sample.regs.fp + 8, &value) && value == address;
 }
 
+/* Is this the first or second word of the stack? */
+static bool is_at_top(const struct corpus_event *event, uint64_t address)
+{
+	const struct unwind_sample sample = replay_sample(event);
+	uint64_t first = 0, second = 0;
+
+	unwind_memory_read(&sample.memory, sample.regs.sp, &first);
+	unwind_memory_read(&sample.memory, sample.regs.sp + sizeof(first), &second);
+	return first == address || second == address;
+}
+
 /* The first frame that differs is theirs alone, or ours alone. */
 static enum difference explain(struct replay *replay, const struct replay_process *process,
 	const struct corpus_event *event, const struct unwind_stack *ours, const struct peer_ops *peer,
@@ -69,6 +80,10 @@ static enum difference explain(struct replay *replay, const struct replay_proces
 		(!is_code(process, theirs->addresses[same]) ||
 			(same == 1 && is_recorded(event, ours->addresses[1])))) {
 		return DIFFERENCE_GUESSED;
+	}
+	if (same == 1 && theirs->count == 1 && !row_at(replay, process, last, &row) &&
+		is_at_top(event, ours->addresses[1])) {
+		return DIFFERENCE_STUB;
 	}
 	return DIFFERENCE_UNEXPLAINED;
 }

@@ -16,6 +16,8 @@ enum difference {
 	DIFFERENCE_NO_TABLE,
 	/* Code without call-frame information, from which they step to an address where no code is, or past what the frame record at rbp says. */
 	DIFFERENCE_GUESSED,
+	/* An entry of a linkage table without rows (lld's, mold's), at which they stop: the return address is at sp, or above the word that it pushed. */
+	DIFFERENCE_STUB,
 	DIFFERENCE_UNEXPLAINED,
 	DIFFERENCES,
 };

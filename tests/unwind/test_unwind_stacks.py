@@ -75,6 +75,12 @@ def test_chains_told_by_debug_frame_alone_are_exact():
     booked("chains-debug-frame")
 
 
+def test_programs_of_other_linkers():
+    for linker in ("lld", "mold"):
+        booked("chains-" + linker)
+        identical([built("recursion-" + linker), SECONDS])
+
+
 def test_recursion_and_exceptions():
     identical([built("recursion-gcc"), SECONDS])
     identical([built("recursion-clang"), SECONDS])
