@@ -410,24 +410,24 @@ def folded_lines(journal):
           "a name are cut;")
 def test_folded_stacks():
     journal = small()
-    for number, name in enumerate((b"a;b", b"line\nend", b"ctl\x01\x1bx", b"bad\xff\xfe", b"  blanks  ", b"z"), 20):
+    for number, name in enumerate((b"a;b", b"#c", b"{j", b"line\nend", b"ctl\x01\x1bx", b"bad\xff\xfe", b"  blanks  ", b"z"), 20):
         journal.thread(10, number, name)
     journal.stack(1, 10, [(BASE + 0x20, NATIVE), (BASE + 0x10, NATIVE)])
     journal.stack(2, 10, [(0xffffffff81000010, KERNEL), (BASE + 0x10, NATIVE)])
-    for number in range(20, 26):
+    for number in range(20, 28):
         journal.sample(number, 1, number - 19)
     journal.sample(10, 2, 3)
     lines = folded_lines(journal)
     counts = {line.split(";")[0]: int(line.rsplit(" ", 1)[1]) for line in lines if "[k]" not in line}
-    assert counts == {"a:b": 1, "line end": 2, "ctl\ufffd\ufffdx": 3, "bad\ufffd\ufffd": 4, "blanks": 5, "z": 6}, counts
+    assert counts == {"a:b": 1, "_c": 2, "_j": 3, "line end": 4, "ctl\ufffd\ufffdx": 5, "bad\ufffd\ufffd": 6, "blanks": 7, "z": 8}, counts
     one, = [line for line in lines if line.startswith("z;")]
-    assert re.fullmatch(r"z;\[?prog\+0x10\]?;\[?prog\+0x20\]? 6", one), "outermost first: " + one
+    assert re.fullmatch(r"z;\[?prog\+0x10\]?;\[?prog\+0x20\]? 8", one), "outermost first: " + one
     kernel, = [line for line in lines if "[k]" in line]
     assert re.fullmatch(r"prog;[^;]*;[^;]*_\[k\] 3", kernel), kernel
 
 
 @SENTENCE("an innermost name that ends in a number of its own gets a `_` behind it, because readers would take the number for a count; "
-          "names are cut at 8 KiB,", "and lines stay below 64 KiB (`[... N frames elided]`).")
+          "a `#` or `{` that a line would begin with becomes `_` (a comment or JSON to readers); names are cut at 8 KiB,", "and lines stay below 64 KiB (`[... N frames elided]`).")
 def test_long_names_and_names_that_end_in_a_number():
     name = "n" * 10000
     source = "#include <time.h>\n#define burn() do { for (volatile int i = 0; i < 1000; i++) {} } while (0)\nvoid numbered(void) { burn(); }\n" \
