@@ -13,34 +13,27 @@
 #include "base/map.h"
 #include "base/strings.h"
 #include "capture/images.h"
-#include "capture/mappings.h"
-#include "capture/stack_record.h"
-#include "capture/stacks.h"
-#include "capture/unwinding.h"
 #include "profile/journal.h"
 #include "protocol/limits.h"
 #include "target/target.h"
 
-#define METRIC_CPU  1
+#define METRIC_CPU 1
+#define STITCH_FRAME                                                                               \
+	1 /* the id of the FRAME that stands between what was unwound and what was known before */
 #define FLUSH_NS    1000000000u
 #define STRINGS_MAX 262144 /* a thread can change its name without end */
 
 struct pipeline {
 	struct journal_writer *writer; /* borrowed */
 	pid_t pid;
-	bool kernel_frames;
 	struct pipeline_counters counters;
 	struct strings *strings;
-	struct stacks *stacks;
+	struct sample_stacks *stacks;
 	struct images *images;
-	struct mappings mappings;
-	struct unwinding *unwinding; /* NULL: samples hold frames */
-	struct map threads;          /* tid → string id of its name; those that live */
+	struct map threads; /* tid → string id of its name; those that live */
 	uint64_t flushed_ns;
 	uint64_t cpu_time_ns;
-	uint64_t children;     /* processes that it forked; they are not sampled */
-	uint32_t stitch_frame; /* the id of its FRAME; 0: not told yet */
-	struct stack_record record;
+	uint64_t children; /* processes that it forked; they are not sampled */
 };
 
 void pipeline_destroy(struct pipeline *pipeline)
@@ -49,10 +42,8 @@ void pipeline_destroy(struct pipeline *pipeline)
 		return;
 	}
 	strings_destroy(pipeline->strings);
-	stacks_destroy(pipeline->stacks);
-	unwinding_destroy(pipeline->unwinding);
+	sample_stacks_destroy(pipeline->stacks);
 	images_destroy(pipeline->images);
-	mappings_finish(&pipeline->mappings);
 	map_finish(&pipeline->threads);
 	free(pipeline);
 }
@@ -129,6 +120,28 @@ static void begin(struct pipeline *pipeline, const struct pipeline_options *opti
 								 .period = options->period_ns,
 							 },
 					 });
+	if (options->stitches && sample_stacks_unwinds(pipeline->stacks)) {
+		append(pipeline, &(struct journal_record){
+							 .type = JOURNAL_FRAME,
+							 .frame = {.id = STITCH_FRAME,
+								 .kind = JOURNAL_FRAME_MARKER,
+								 .name = string_id(pipeline, JOURNAL_STITCHED)},
+						 });
+	}
+}
+
+static struct sample_stacks *create_stacks(
+	const struct pipeline_options *options, struct error *err)
+{
+	const struct sample_stacks_options stacks = {
+		.writer = options->writer,
+		.unwind = options->unwind,
+		.codes = options->codes,
+		.max_frames = options->max_frames,
+		.mark = options->stitches ? STITCH_FRAME : 0,
+		.kernel_frames = options->kernel_frames,
+	};
+	return sample_stacks_create(&stacks, err);
 }
 
 struct pipeline *pipeline_create(const struct pipeline_options *options, struct error *err)
@@ -136,29 +149,14 @@ struct pipeline *pipeline_create(const struct pipeline_options *options, struct 
 	struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
 	if (pipeline) {
 		pipeline->writer = options->writer;
-		pipeline->record.writer = options->writer;
 		pipeline->pid = options->pid;
-		pipeline->kernel_frames = options->kernel_frames;
 		pipeline->strings = strings_create();
-		pipeline->stacks = stacks_create();
+		pipeline->stacks = create_stacks(options, NULL);
 		pipeline->images = images_create(images_fd_limit());
 	}
 	if (!pipeline || !pipeline->strings || !pipeline->stacks || !pipeline->images) {
 		pipeline_destroy(pipeline);
 		error_set(err, ERROR_LIMIT_EXCEEDED, "no memory for a capture's tables");
-		return NULL;
-	}
-	/* On a machine whose stacks we cannot walk the samples hold frames. */
-	struct error no_unwinding = {0};
-	pipeline->unwinding = options->codes != NULL
-							  ? unwinding_create(options->codes, options->max_frames,
-									options->stitches, &no_unwinding)
-							  : NULL;
-	if (no_unwinding.code == ERROR_LIMIT_EXCEEDED) {
-		pipeline_destroy(pipeline);
-		if (err != NULL) {
-			*err = no_unwinding;
-		}
 		return NULL;
 	}
 	begin(pipeline, options);
@@ -167,7 +165,7 @@ struct pipeline *pipeline_create(const struct pipeline_options *options, struct 
 
 bool pipeline_unwinds(const struct pipeline *pipeline)
 {
-	return pipeline->unwinding != NULL;
+	return sample_stacks_unwinds(pipeline->stacks);
 }
 
 /* The sink */
@@ -181,11 +179,7 @@ static void take_process(void *context, const struct sampler_process *process)
 	}
 	if (process->is_exec) {
 		_Atomic uint64_t *first_ns = &pipeline->counters.first_exec_ns;
-		mappings_clear(&pipeline->mappings);
-		stacks_forget(pipeline->stacks);
-		if (pipeline->unwinding) {
-			unwinding_exec(pipeline->unwinding);
-		}
+		sample_stacks_exec(pipeline->stacks);
 		if (atomic_load_explicit(first_ns, memory_order_relaxed) == 0) {
 			atomic_store_explicit(first_ns, process->time_ns, memory_order_relaxed);
 		}
@@ -271,12 +265,6 @@ static void append_image(struct pipeline *pipeline, const struct sampler_mapping
 		});
 }
 
-/* Code that is generated in place stays what it is when its pages are protected again, whatever their offset. */
-static uint64_t bias_of(const struct sampler_mapping *mapping, const struct images_image *image)
-{
-	return image->kind == JOURNAL_IMAGE_ANONYMOUS ? 0 : mapping->start - mapping->file_offset;
-}
-
 /* At first sight its file is opened. False: it is no mapping of ours, or memory is out. */
 static bool find_image(
 	struct pipeline *pipeline, const struct sampler_mapping *mapping, struct images_image *image)
@@ -316,118 +304,7 @@ static void take_mapping(void *context, const struct sampler_mapping *mapping)
 								 .protection = mapping->protection,
 							 },
 					 });
-	struct mappings_range range = {
-		.start = mapping->start,
-		.end = mapping->start + mapping->length,
-		.image = image.id,
-		.bias = bias_of(mapping, &image),
-	};
-	bool has_changed = mappings_put(&pipeline->mappings, &range);
-	if (has_changed) {
-		stacks_forget(pipeline->stacks);
-	}
-	if (pipeline->unwinding && has_changed) {
-		unwinding_forget(pipeline->unwinding);
-	}
-	if (pipeline->unwinding) {
-		unwinding_map(pipeline->unwinding, mapping, image.id, image.kind, image.fd);
-	}
-}
-
-/*
- * Where code keeps something else in the frame pointer, the kernel follows whatever is there. A return address points
- * behind a call, so it lies in code: from the first that does not, all is invented. Not when mappings may have been lost.
- */
-static void cut_invented(const struct pipeline *pipeline, struct stacks_key *key)
-{
-	if (atomic_load_explicit(&pipeline->counters.lost, memory_order_relaxed) > 0) {
-		return;
-	}
-	for (size_t i = 1; i < key->user_count; i++) {
-		if (!mappings_has(&pipeline->mappings, key->user_frames[i] - 1)) {
-			key->user_count = i;
-			key->end = JOURNAL_STACK_BROKEN;
-			return;
-		}
-	}
-}
-
-/* The number of the frame that stands between what was unwound and what was known before. */
-static uint32_t stitch_frame(struct pipeline *pipeline)
-{
-	if (pipeline->stitch_frame == 0) {
-		pipeline->stitch_frame = 1;
-		append(pipeline, &(struct journal_record){
-							 .type = JOURNAL_FRAME,
-							 .frame = {.id = pipeline->stitch_frame,
-								 .kind = JOURNAL_FRAME_MARKER,
-								 .name = string_id(pipeline, JOURNAL_STITCHED)},
-						 });
-	}
-	return pipeline->stitch_frame;
-}
-
-/* Of a thread that was in the kernel and has no user frames either, there is nothing to say. */
-static uint32_t unwound(struct pipeline *pipeline, const struct sampler_sample *sample)
-{
-	struct unwinding_stack stack;
-	const uint64_t *frames;
-	unwinding_walk(pipeline->unwinding, sample, &stack);
-	struct stacks_key key = {
-		.pid = sample->pid,
-		.end = stack.end,
-		.kernel_frames = sample->kernel_frames,
-		.kernel_count = pipeline->kernel_frames ? sample->kernel_count : 0,
-		.user_frames = stack.frames,
-		.user_count = stack.count,
-	};
-	size_t all = key.kernel_count + key.user_count;
-	count(&pipeline->counters.truncated,
-		stack.stitched_from == stack.count &&
-			(stack.end == JOURNAL_STACK_COPY || stack.end == JOURNAL_STACK_DEPTH));
-	if (all == 0 || all + 1 > STACK_RECORD_FRAMES) {
-		return 0;
-	}
-	uint32_t id = stacks_id(pipeline->stacks, &key, &frames);
-	if (frames) {
-		bool is_stitched = stack.stitched_from < stack.count;
-		stack_record_append(
-			&pipeline->record, id, &key, frames, &stack, is_stitched ? stitch_frame(pipeline) : 0);
-		count(&pipeline->counters.stacks, 1);
-		unwinding_learn(pipeline->unwinding, &stack);
-	}
-	return id;
-}
-
-/* 0 when there is nothing to say. */
-static uint32_t stack_of(struct pipeline *pipeline, const struct sampler_sample *sample)
-{
-	/* Frames all the same: this kernel copies no stacks. */
-	if (pipeline->unwinding && sample->user_count == 0) {
-		return unwound(pipeline, sample);
-	}
-	struct stacks_key key = {
-		.pid = sample->pid,
-		.end = sample->cut              ? JOURNAL_STACK_DEPTH
-			   : sample->user_count > 0 ? JOURNAL_STACK_UNKNOWN
-										: JOURNAL_STACK_NONE,
-		.kernel_frames = sample->kernel_frames,
-		.kernel_count = pipeline->kernel_frames ? sample->kernel_count : 0,
-		.user_frames = sample->user_frames,
-		.user_count = sample->user_count,
-	};
-	const uint64_t *frames;
-	size_t all = key.kernel_count + key.user_count;
-	if (all == 0 || all > STACK_RECORD_FRAMES) {
-		return 0;
-	}
-	uint32_t id = stacks_id(pipeline->stacks, &key, &frames);
-	if (frames) {
-		cut_invented(pipeline, &key);
-		stack_record_append(&pipeline->record, id, &key, frames, NULL, 0);
-		count(&pipeline->counters.stacks, 1);
-	}
-	return id;
+	sample_stacks_map(pipeline->stacks, mapping, image.id, image.kind, image.fd);
 }
 
 /* Its birth was lost: a sample must not stand without its thread. */
@@ -452,15 +329,17 @@ static void take_sample(void *context, const struct sampler_sample *sample)
 		atomic_store_explicit(
 			&pipeline->counters.first_sample_ns, sample->time_ns, memory_order_relaxed);
 	}
+	struct sample_stack stack = sample_stacks_take(pipeline->stacks, sample);
 	count(&pipeline->counters.samples, 1);
-	count(&pipeline->counters.truncated, sample->cut);
+	count(&pipeline->counters.stacks, stack.is_new);
+	count(&pipeline->counters.truncated, stack.is_cut);
 	append(pipeline, &(struct journal_record){
 						 .type = JOURNAL_SAMPLE,
 						 .sample =
 							 {
 								 .time_ns = sample->time_ns,
 								 .tid = (uint64_t)sample->tid,
-								 .stack = stack_of(pipeline, sample),
+								 .stack = stack.id,
 								 .state = JOURNAL_STATE_RUNNING,
 								 .metric = METRIC_CPU,
 							 },
@@ -486,6 +365,9 @@ static void take_loss(
 	count(
 		cause == SAMPLER_LOSS_THROTTLED ? &pipeline->counters.throttled : &pipeline->counters.lost,
 		lost);
+	if (cause != SAMPLER_LOSS_THROTTLED) {
+		sample_stacks_doubt(pipeline->stacks);
+	}
 	append(pipeline, &(struct journal_record){
 						 .type = JOURNAL_LOSS,
 						 .loss =
@@ -510,7 +392,7 @@ static void take_drained(void *context, uint64_t now_ns)
 static bool wants_more(void *context)
 {
 	const struct pipeline *pipeline = context;
-	return pipeline->unwinding && unwinding_wants_more(pipeline->unwinding);
+	return sample_stacks_want_more(pipeline->stacks);
 }
 
 static void take_throttled(void *context, uint64_t time_ns, uint64_t withheld_ns)

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "capture/codes.h"
+#include "capture/sample_stacks.h"
 #include "profile/journal_writer.h"
 #include "protocol/error.h"
 #include "sampler/sampler.h"
@@ -22,8 +22,8 @@ struct pipeline_options {
 	pid_t pid;                     /* samples of other processes are dropped (counted apart) */
 	uint64_t period_ns;
 	bool kernel_frames;
-	struct codes
-		*codes; /* samples hold registers and copies of stacks; borrowed; NULL: they hold frames */
+	enum sample_unwind unwind;
+	struct codes *codes; /* a reference is taken; NULL with SAMPLE_UNWIND_FP */
 	uint32_t max_frames; /* of an unwound stack; 0: the default */
 	bool stitches;       /* unwound stacks that are cut are completed where that is certain */
 };

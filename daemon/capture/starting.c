@@ -169,6 +169,13 @@ static bool open_journal(
 	return capture->writer != NULL;
 }
 
+static enum sample_unwind sample_unwind_of(const char *unwind)
+{
+	return strcmp(unwind, "fp") == 0      ? SAMPLE_UNWIND_FP
+		   : strcmp(unwind, "dwarf") == 0 ? SAMPLE_UNWIND_DWARF
+										  : SAMPLE_UNWIND_AUTO;
+}
+
 static bool create_pipeline(
 	struct capture *capture, const struct capture_options *options, uint64_t hz, struct error *err)
 {
@@ -186,7 +193,8 @@ static bool create_pipeline(
 		.pid = capture->record.pid,
 		.period_ns = sampler_period_ns(hz),
 		.kernel_frames = options->kernel,
-		.codes = strcmp(options->unwind, "fp") != 0 ? capture->captures->codes : NULL,
+		.unwind = sample_unwind_of(options->unwind),
+		.codes = capture->captures->codes,
 		.max_frames = options->max_depth,
 		.stitches = options->stitch,
 	};

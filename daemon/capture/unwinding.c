@@ -40,8 +40,7 @@ static const struct unwind_machine *native_machine(void)
 											  : NULL;
 }
 
-struct unwinding *unwinding_create(
-	struct codes *codes, size_t max_frames, bool stitches, struct error *err)
+struct unwinding *unwinding_create(const struct unwinding_options *options, struct error *err)
 {
 	const struct unwind_machine *machine = native_machine();
 	struct unwinding *unwinding = calloc(1, sizeof(*unwinding));
@@ -54,16 +53,18 @@ struct unwinding *unwinding_create(
 	if (unwinding == NULL || (unwinding->unwinder = unwinder_create(machine)) == NULL) {
 		goto fail;
 	}
-	unwinding->codes = codes_ref(codes);
+	unwinding->codes = codes_ref(options->codes);
 	unwinding->machine = machine;
+	unwinder_use_frame_pointers(unwinding->unwinder, !options->no_frame_pointers);
 	unwind_space_init(&unwinding->space, unwinder_states(unwinding->unwinder));
-	unwinding->stack.capacity = max_frames != 0 ? max_frames : UNWINDING_FRAMES_DEFAULT;
+	unwinding->stack.capacity =
+		options->max_frames != 0 ? options->max_frames : UNWINDING_FRAMES_DEFAULT;
 	unwinding->stack.addresses =
 		calloc(unwinding->stack.capacity, sizeof(*unwinding->stack.addresses));
 	unwinding->stack.kinds = calloc(unwinding->stack.capacity, 1);
-	unwinding->stitches = stitches ? stitches_create() : NULL;
+	unwinding->stitches = options->stitches ? stitches_create() : NULL;
 	if (unwinding->stack.addresses != NULL && unwinding->stack.kinds != NULL &&
-		(!stitches || unwinding->stitches != NULL)) {
+		(!options->stitches || unwinding->stitches != NULL)) {
 		return unwinding;
 	}
 

@@ -16,9 +16,15 @@ struct unwinding;
 
 #define UNWINDING_FRAMES_DEFAULT 1024
 
-/* max_frames: of a stack; 0: the default. stitches: stacks that are cut are completed where that is certain. NULL: memory is out, or this machine is not known (unsupported); err says which. */
-struct unwinding *unwinding_create(
-	struct codes *codes, size_t max_frames, bool stitches, struct error *err);
+struct unwinding_options {
+	struct codes *codes;    /* a reference is taken */
+	size_t max_frames;      /* of a stack; 0: the default */
+	bool no_frame_pointers; /* by call-frame information alone */
+	bool stitches;          /* stacks that are cut are completed where that is certain */
+};
+
+/* NULL: memory is out, or this machine is not known (unsupported); err says which. */
+struct unwinding *unwinding_create(const struct unwinding_options *options, struct error *err);
 void unwinding_destroy(struct unwinding *unwinding);
 
 /* An executable mapping of an image (from 1 upwards) of a kind (enum journal_image_kind); fd: its file, borrowed, or -1. */

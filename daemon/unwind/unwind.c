@@ -16,6 +16,7 @@ struct unwinder {
 	struct rule_rows rows;
 	struct cfi_reader reader;
 	uint64_t states;
+	bool no_frame_pointers;
 	struct unwind_counters counters;
 };
 
@@ -60,6 +61,11 @@ const struct unwind_counters *unwinder_counters(const struct unwinder *unwinder)
 	return &unwinder->counters;
 }
 
+void unwinder_use_frame_pointers(struct unwinder *unwinder, bool use)
+{
+	unwinder->no_frame_pointers = !use;
+}
+
 static struct rule rule_of_row(struct unwinder *unwinder, const struct cfi_row *row)
 {
 	struct rule rule = {.kind = RULE_UNKNOWN};
@@ -77,7 +83,7 @@ static struct rule rule_of_row(struct unwinder *unwinder, const struct cfi_row *
 static struct rule rule_in(
 	struct unwinder *unwinder, const struct unwind_range *range, uint64_t lookup, uint64_t pc)
 {
-	struct rule rule = {.kind = RULE_CODE};
+	struct rule rule = {.kind = unwinder->no_frame_pointers ? RULE_UNKNOWN : RULE_CODE};
 	struct cfi_row row = {0};
 
 	if (range->cfi == NULL) {

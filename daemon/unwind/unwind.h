@@ -80,6 +80,9 @@ uint64_t *unwinder_states(struct unwinder *unwinder);
 struct cfi_reader *unwinder_reader(struct unwinder *unwinder);
 const struct unwind_counters *unwinder_counters(const struct unwinder *unwinder);
 
+/* Whether code of which nothing is known is left by its frame pointer (the default), or ends the stack (UNWIND_NO_RULE). Before the first walk. */
+void unwinder_use_frame_pointers(struct unwinder *unwinder, bool use);
+
 /* Walks. Always gives the innermost frame, when there is room; stack->count and stack->end are set. */
 void unwind_walk(struct unwinder *unwinder, const struct unwind_space *space,
 	const struct unwind_sample *sample, struct unwind_stack *stack);

@@ -127,7 +127,7 @@ def test_a_child_is_another():
         assert total > 0.65 and 0.25 * 999 < params["samples"] < (total - 0.35) * 999, (total, params["samples"])
 
 
-@SENTENCE("unwind: `auto` (default), `fp`, `dwarf`;", "stitch? (true);", "kernel? (false);", "max_depth?;", "sampler: `auto` (default), `perf`,", "formats?;", "label?;")
+@SENTENCE("unwind: `auto` (default: by call-frame information, and by frame pointers where code has none), `fp` (by frame pointers, as the kernel follows them), `dwarf` (by call-frame information alone);", "stitch? (true);", "kernel? (false);", "max_depth?;", "sampler: `auto` (default), `perf`,", "formats?;", "label?;")
 def test_options_of_a_capture():
     with Daemon() as daemon:
         client = daemon.connect()

@@ -252,6 +252,29 @@ static void code_without_information_is_left_by_its_frame_pointer(void **state)
 	finish(&stage);
 }
 
+static void frame_pointers_can_be_left_out_of_it(void **state)
+{
+	(void)state;
+	struct stage stage;
+
+	begin(&stage, &unwind_machine_x86_64);
+	unwinder_use_frame_pointers(stage.unwinder, false);
+	function(&stage, 0, IS_LEAF);
+	function(&stage, 1, HAS_FP);
+	function(&stage, 2, IS_ROOT);
+	map(&stage);
+	stage.sample.regs = (struct unwind_regs){.pc = CODE + 0x10, .sp = STACK, .fp = STACK + 8 * 3};
+	stage.words[3] = STACK + 8 * 8;
+	stage.words[4] = CODE + 0x210;
+	stage.words[9] = CODE + 0x210;
+	/* a frame pointer that a row asks for is another matter */
+	stage.words[0] = CODE + 0x110;
+	EXPECT(&stage, UNWIND_ROOT, CODE + 0x10, CODE + 0x110, CODE + 0x210);
+	stage.words[0] = JIT + 0x40;
+	EXPECT(&stage, UNWIND_NO_RULE, CODE + 0x10, JIT + 0x40);
+	finish(&stage);
+}
+
 static void what_is_not_understood_is_no_rule_and_not_left_by_guessing(void **state)
 {
 	(void)state;
@@ -502,6 +525,7 @@ int main(void)
 		cmocka_unit_test(a_row_that_lags_behind_a_realigned_frame_s_end_is_seen_through),
 		cmocka_unit_test(a_frame_pointer_that_is_lost_ends_only_walks_that_need_it),
 		cmocka_unit_test(code_without_information_is_left_by_its_frame_pointer),
+		cmocka_unit_test(frame_pointers_can_be_left_out_of_it),
 		cmocka_unit_test(what_is_not_understood_is_no_rule_and_not_left_by_guessing),
 		cmocka_unit_test(a_frame_that_is_counted_from_a_saved_register_is_left),
 		cmocka_unit_test(each_way_to_end_has_its_name),

@@ -64,6 +64,7 @@ static struct pipeline *open_pipeline(
 		.capture_json = "{}",
 		.pid = pid,
 		.period_ns = 1000000000 / hz,
+		.unwind = codes != NULL ? SAMPLE_UNWIND_AUTO : SAMPLE_UNWIND_FP,
 		.codes = codes,
 		.stitches = true,
 	};
@@ -214,7 +215,7 @@ int main(int argc, char **argv)
 	usleep(100000);
 	struct codes *codes = argc > 5 && strcmp(argv[5], "dwarf") == 0 ? codes_create() : NULL;
 	bool done = run(pid, seconds, rounds, hz, codes, &err);
-	codes_destroy(codes);
+	codes_release(codes);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	if (!done) {
