@@ -7,6 +7,7 @@
 #include "client/ids.h"
 #include "client/profctl.h"
 #include "client/reply.h"
+#include "client/stack_options.h"
 #include "client/svg.h"
 #include "protocol/limits.h"
 
@@ -18,7 +19,7 @@ static const struct option capture_options[] = {{"hz", required_argument, NULL, 
 	{"duration", required_argument, NULL, 'd'}, {"output", required_argument, NULL, 'o'},
 	{"kernel", no_argument, NULL, 'k'}, {"label", required_argument, NULL, 'l'},
 	{"wait", no_argument, NULL, 'w'}, {"pid", no_argument, NULL, CAPTURE_PID},
-	{"svg", required_argument, NULL, CAPTURE_SVG}, PROFCTL_OPTIONS};
+	{"svg", required_argument, NULL, CAPTURE_SVG}, STACK_OPTIONS, PROFCTL_OPTIONS};
 
 struct wish {
 	json_t *params; /* owned; StartSamplingProfile's */
@@ -50,6 +51,9 @@ static bool set_folder(struct wish *wish, const char *path)
 static bool take_option(struct wish *wish, int option)
 {
 	json_int_t value = 0;
+	if (stack_option_is(option)) {
+		return stack_option_set(wish->params, option, optarg);
+	}
 	switch (option) {
 	case 'F':
 		return profctl_whole("-F", optarg, 1, LIMIT_INTEGER, &value) &&
@@ -149,7 +153,8 @@ static int run_capture(struct profctl *profctl, int argc, char **argv)
 const struct profctl_command capture_command = {
 	.name = "capture",
 	.synopsis = "[-F HZ] [-d SECONDS] [-o FOLDER] [--kernel] [--label TEXT] [--wait] "
-				"[--svg KEY=VALUE …] BUILD|[--pid] PID",
+				"[--unwind METHOD] [--max-depth FRAMES] [--no-stitch] [--svg KEY=VALUE …] "
+				"BUILD|[--pid] PID",
 	.about = "start to sample a program; prints the capture's id",
 	.help = "  -F, --hz HZ             samples a second of CPU time, per thread; 999\n"
 			"  -d, --duration SECONDS  end after so long; by default with the program\n"
@@ -158,7 +163,7 @@ const struct profctl_command capture_command = {
 			"  -l, --label TEXT        kept with the capture\n"
 			"  -w, --wait              wait for its end, and show it\n"
 			"      --pid               it is a process id, also when a build has that "
-			"number\n" SVG_HELP,
+			"number\n" STACK_HELP SVG_HELP,
 	.short_options = "F:d:o:kl:w",
 	.options = capture_options,
 	.run = run_capture,

@@ -8,6 +8,7 @@
 #include "client/input.h"
 #include "client/profctl.h"
 #include "client/reply.h"
+#include "client/stack_options.h"
 #include "client/svg.h"
 #include "protocol/gate.h"
 #include "protocol/limits.h"
@@ -42,7 +43,7 @@ static const struct option launch_options[] = {{"follow", no_argument, NULL, 'f'
 	{"profile", no_argument, NULL, LAUNCH_PROFILE}, {"hz", required_argument, NULL, 'F'},
 	{"duration", required_argument, NULL, 'd'}, {"env", required_argument, NULL, LAUNCH_ENV},
 	{"cwd", required_argument, NULL, LAUNCH_CWD}, {"leave", no_argument, NULL, LAUNCH_LEAVE},
-	{"svg", required_argument, NULL, LAUNCH_SVG}, PROFCTL_OPTIONS};
+	{"svg", required_argument, NULL, LAUNCH_SVG}, STACK_OPTIONS, PROFCTL_OPTIONS};
 
 /* "NAME=VALUE" into an object. False: it has no name, or is not UTF-8. */
 static bool set_variable(json_t *env, const char *pair)
@@ -128,6 +129,9 @@ static bool set_number(struct launch *launch, int option, const char *text)
 
 static bool take_option(struct launch *launch, int option)
 {
+	if (stack_option_is(option)) {
+		return stack_option_set(profile_of(launch), option, optarg);
+	}
 	switch (option) {
 	case 'i':
 		launch->passes_input = true;
@@ -355,7 +359,10 @@ const struct profctl_command launch_command = {
 			"      --profile           sample it from its first instruction\n"
 			"  -F, --hz HZ             with --profile (implied): samples a second, per thread\n"
 			"  -d, --duration SECONDS  with --profile (implied): end the sampling after so long\n"
-			"      --svg KEY=VALUE     with --profile (implied): the flame graph, as record's\n"
+			"      --unwind METHOD\n"
+			"      --max-depth FRAMES\n"
+			"      --no-stitch\n"
+			"      --svg KEY=VALUE     with --profile (implied): these four as record's\n"
 			"      --env NAME=VALUE    beside the variables of this shell\n"
 			"      --cwd FOLDER        where it starts; by default here\n"
 			"      --leave             it stays when the daemon ends (not with pipe or pty)\n",

@@ -8,6 +8,7 @@
 
 #include "client/profctl.h"
 #include "client/reply.h"
+#include "client/stack_options.h"
 #include "client/svg.h"
 #include "protocol/limits.h"
 #include "protocol/names.h"
@@ -46,6 +47,9 @@ static bool is_told(const char *what, const char *text)
 
 static bool take_option(struct record *record, int option, const char *value)
 {
+	if (stack_option_is(option)) {
+		return stack_option_set(record->stacks, option, value);
+	}
 	switch (option) {
 	case 'F':
 		return profctl_whole("-F", value, 1, LIMIT_INTEGER, &record->hz);
@@ -74,7 +78,7 @@ static bool take_option(struct record *record, int option, const char *value)
 static const struct option record_options[] = {{"hz", required_argument, NULL, 'F'},
 	{"duration", required_argument, NULL, 'd'}, {"output", required_argument, NULL, 'o'},
 	{"kernel", no_argument, NULL, 'k'}, {"label", required_argument, NULL, 'l'},
-	{"quiet", no_argument, NULL, 'q'}, {"svg", required_argument, NULL, RECORD_SVG},
+	{"quiet", no_argument, NULL, 'q'}, {"svg", required_argument, NULL, RECORD_SVG}, STACK_OPTIONS,
 	PROFCTL_OPTIONS};
 
 /* False: *status. */
@@ -146,6 +150,7 @@ static bool start_capture(struct record *record, struct error *err)
 	if (json_object_size(record->svg) > 0) {
 		json_object_set(params, "svg", record->svg);
 	}
+	json_object_update(params, record->stacks);
 	if (record->hz > 0) {
 		json_object_set_new(params, "hz", json_integer(record->hz));
 	}
@@ -286,11 +291,17 @@ static void finish(struct record *record)
 	profclient_close(record->client);
 	free(record->output_dir);
 	json_decref(record->svg);
+	json_decref(record->stacks);
 }
 
 static int run(struct profctl *profctl, int argc, char **argv)
 {
-	struct record record = {.job = {.pidfd = -1}, .gate = {.fd = -1}, .svg = json_object()};
+	struct record record = {
+		.job = {.pidfd = -1},
+		.gate = {.fd = -1},
+		.svg = json_object(),
+		.stacks = json_object(),
+	};
 	int status = GATE_EXIT_NO_GO;
 	if (parse(&record, profctl, argc, argv, &status)) {
 		/* A line that is drawn over and over would spoil what the program shows on the same terminal. */
@@ -311,14 +322,16 @@ static int run(struct profctl *profctl, int argc, char **argv)
 const struct profctl_command record_command = {
 	.name = "record",
 	.synopsis = "[-F HZ] [-d SECONDS] [-o FOLDER] [--kernel] [--label TEXT] [--quiet] "
-				"[--svg KEY=VALUE …] [--] PROGRAM [ARGUMENT …]",
+				"[--unwind METHOD] [--max-depth FRAMES] [--no-stitch] [--svg KEY=VALUE …] [--] "
+				"PROGRAM [ARGUMENT …]",
 	.about = "run a program in this terminal and profile it",
-	.help = "  -F, --hz HZ             samples a second of CPU time, per thread; 999\n"
-			"  -d, --duration SECONDS  end the sampling after so long, never the program\n"
-			"  -o, --output FOLDER     where the capture's folder is made\n"
-			"  -k, --kernel            show kernel frames\n"
-			"  -l, --label TEXT        kept with the capture\n"
-			"  -q, --quiet             print nothing unless something went wrong\n" SVG_HELP,
+	.help =
+		"  -F, --hz HZ             samples a second of CPU time, per thread; 999\n"
+		"  -d, --duration SECONDS  end the sampling after so long, never the program\n"
+		"  -o, --output FOLDER     where the capture's folder is made\n"
+		"  -k, --kernel            show kernel frames\n"
+		"  -l, --label TEXT        kept with the capture\n"
+		"  -q, --quiet             print nothing unless something went wrong\n" STACK_HELP SVG_HELP,
 	.short_options = "+F:d:o:kl:q",
 	.options = record_options,
 	.run = run,

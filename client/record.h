@@ -20,6 +20,7 @@ struct record {
 	bool json; /* the terminal event as it came, in place of the report */
 	const char *label;
 	json_t *svg;      /* owned; an object */
+	json_t *stacks;   /* owned; members of the request: how stacks are made */
 	char *output_dir; /* owned; absolute, or NULL */
 	char **argv;      /* the program's */
 

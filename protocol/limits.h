@@ -55,6 +55,7 @@
 #define LIMIT_DURATION_MS         604800000 /* a week */
 #define LIMIT_PROGRESS_MS_DEFAULT 250
 #define LIMIT_GRACE_MS_DEFAULT    5000
+#define LIMIT_MAX_DEPTH           4096          /* of stacks that are unwound */
 #define LIMIT_STACK_FRAMES        127           /* the kernel's perf_event_max_stack by default */
 #define LIMIT_IMAGES              65536         /* files with code, per capture */
 #define LIMIT_PROCESSES           65536         /* per capture */

@@ -84,6 +84,10 @@ _profctl()
 		COMPREPLY=($(compgen -W "pipe null file pty" -- "$cur"))
 		return
 		;;
+	record:--unwind | capture:--unwind | launch:--unwind)
+		COMPREPLY=($(compgen -W "auto fp dwarf" -- "$cur"))
+		return
+		;;
 	record:--svg | capture:--svg | launch:--svg)
 		COMPREPLY=($(compgen -S = -W "title width_px min_share_ppm order layout colors threads" -- "$cur"))
 		compopt -o nospace 2>/dev/null
@@ -101,17 +105,17 @@ _profctl()
 		COMPREPLY=($(compgen -W "$(_profctl_ids captures capture_id)" -- "$cur"))
 		return
 		;;
-	*:-F | *:--hz | *:-d | *:--duration | *:-l | *:--label | *:-g | *:--grace | *:-n | *:--count | *:--timeout | *:--since | *:--id | *:--env)
+	*:-F | *:--hz | *:-d | *:--duration | *:-l | *:--label | *:-g | *:--grace | *:-n | *:--count | *:--timeout | *:--since | *:--id | *:--env | *:--max-depth)
 		return
 		;;
 	esac
 
 	case $command in
-	record) options="-F --hz -d --duration -o --output -k --kernel -l --label -q --quiet --svg" ;;
-	launch) options="-f --follow -i --input --id --stdio --hold --profile -F --hz -d --duration --svg --env --cwd --leave" ;;
+	record) options="-F --hz -d --duration -o --output -k --kernel -l --label -q --quiet --unwind --max-depth --no-stitch --svg" ;;
+	launch) options="-f --follow -i --input --id --stdio --hold --profile -F --hz -d --duration --unwind --max-depth --no-stitch --svg --env --cwd --leave" ;;
 	stop) options="-s --signal -g --grace -c --capture -d --discard" ;;
 	output) options="-f --follow --stderr" ;;
-	capture) options="-F --hz -d --duration -o --output -k --kernel -l --label -w --wait --pid --svg" ;;
+	capture) options="-F --hz -d --duration -o --output -k --kernel -l --label -w --wait --pid --unwind --max-depth --no-stitch --svg" ;;
 	wait) options="--last --timeout" ;;
 	show | symbolize | label | pin | unpin) options="--last" ;;
 	events) options="-b --build -c --capture --since -n --count" ;;

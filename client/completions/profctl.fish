@@ -53,6 +53,9 @@ for command in record launch capture
     complete -c profctl -n "__fish_seen_subcommand_from $command" -s d -l duration -x -d 'end after SECONDS'
 end
 for command in record launch capture
+    complete -c profctl -n "__fish_seen_subcommand_from $command" -l unwind -x -a 'auto fp dwarf' -d 'how stacks are walked'
+    complete -c profctl -n "__fish_seen_subcommand_from $command" -l max-depth -x -d 'frames of a stack that are kept'
+    complete -c profctl -n "__fish_seen_subcommand_from $command" -l no-stitch -d 'leave long stacks cut'
     complete -c profctl -n "__fish_seen_subcommand_from $command" -l svg -x -d 'how the flame graph looks' \
         -a 'title= width_px= min_share_ppm= order=name order=weight layout=icicle layout=flame colors=kind colors=image colors=name threads=separate threads=merged'
 end

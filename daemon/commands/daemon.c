@@ -38,7 +38,7 @@ static json_t *limits(void)
 		{"request_keys", LIMIT_REQUEST_KEYS},
 		{"request_key_ms", LIMIT_REQUEST_KEY_MS},
 		{"duration_ms", LIMIT_DURATION_MS},
-		{"stack_frames", LIMIT_STACK_FRAMES},
+		{"stack_frames", LIMIT_MAX_DEPTH},
 	};
 	json_t *object = json_object();
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

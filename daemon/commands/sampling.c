@@ -107,7 +107,8 @@ const struct param sampling_params[] = {
 		.type = PARAM_ENUM,
 		.choices = unwinders,
 		.fallback = "\"auto\"",
-		.about = "How stacks are walked; auto means fp (frame pointers)."},
+		.about =
+			"How stacks are walked: by frame pointers, by call-frame information, or by both."},
 	{.name = "kernel",
 		.type = PARAM_BOOLEAN,
 		.fallback = "false",
@@ -115,8 +116,9 @@ const struct param sampling_params[] = {
 	{.name = "max_depth",
 		.type = PARAM_INTEGER,
 		.min = 1,
-		.max = LIMIT_STACK_FRAMES,
-		.about = "Frames of a stack that are kept; left out: the kernel's limit."},
+		.max = LIMIT_MAX_DEPTH,
+		.about = "Frames of a stack that are kept; left out: 1,024, with fp the kernel's limit, "
+				 "which is never exceeded."},
 	{.name = "max_bytes",
 		.type = PARAM_INTEGER,
 		.min = MAX_BYTES_LEAST,

@@ -21,9 +21,16 @@ struct perf_buffers {
 	size_t failures;                     /* processors that have none */
 };
 
-#define PERF_BUFFERS_DATA_BYTES   (256 * 1024)
-#define PERF_BUFFERS_COPIES_BYTES (2 * 1024 * 1024) /* for samples with copies of stacks */
-#define PERF_BUFFERS_LEAST_BYTES  (16 * 1024)
+#define PERF_BUFFERS_DATA_BYTES  (256 * 1024)
+#define PERF_BUFFERS_LEAST_BYTES (16 * 1024)
+
+/* For samples with copies of stacks: what is written in so many milliseconds at that rate fits, within these bounds. */
+#define PERF_BUFFERS_HOLD_MS      100
+#define PERF_BUFFERS_COPIES_LEAST (2 * 1024 * 1024)
+#define PERF_BUFFERS_COPIES_MOST  (16 * 1024 * 1024)
+
+/* A size for perf_buffers_open; sample_bytes: with the copy. */
+size_t perf_buffers_for_copies(uint64_t hz, size_t sample_bytes);
 
 /* Takes at most half of the memory that may still be locked; shrinks when refused. Errors: limit_exceeded. */
 bool perf_buffers_open(struct perf_buffers *buffers, const int *cpus, size_t count,

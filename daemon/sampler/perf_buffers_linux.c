@@ -63,6 +63,16 @@ static bool add_ring(struct perf_buffers *buffers, int cpu, size_t *data_bytes, 
 	return true;
 }
 
+size_t perf_buffers_for_copies(uint64_t hz, size_t sample_bytes)
+{
+	uint64_t wanted = hz * sample_bytes * PERF_BUFFERS_HOLD_MS / 1000;
+	size_t bytes = PERF_BUFFERS_COPIES_LEAST;
+	while (bytes < wanted && bytes < PERF_BUFFERS_COPIES_MOST) {
+		bytes *= 2;
+	}
+	return bytes;
+}
+
 static size_t planned_bytes(size_t wanted_bytes, size_t cpu_count, size_t page_bytes)
 {
 	uint64_t half = perf_system_lockable(cpu_count) / 2;

@@ -477,8 +477,9 @@ static bool open_buffers(struct sampler *sampler, struct error *err)
 	if (!perf_system_cpus(&cpus, &count, err)) {
 		return false;
 	}
-	size_t bytes = sampler->events.attr.sample_stack_user > 0 ? PERF_BUFFERS_COPIES_BYTES
-															  : PERF_BUFFERS_DATA_BYTES;
+	uint32_t copied = sampler->events.attr.sample_stack_user;
+	size_t bytes =
+		copied > 0 ? perf_buffers_for_copies(sampler->config.hz, copied) : PERF_BUFFERS_DATA_BYTES;
 	bool done = perf_buffers_open(&sampler->buffers, cpus, count, bytes, err);
 	free(cpus);
 	return done;

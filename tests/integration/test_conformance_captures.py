@@ -127,7 +127,7 @@ def test_a_child_is_another():
         assert total > 0.65 and 0.25 * 999 < params["samples"] < (total - 0.35) * 999, (total, params["samples"])
 
 
-@SENTENCE("unwind: `auto` (default: by call-frame information, and by frame pointers where code has none), `fp` (by frame pointers, as the kernel follows them), `dwarf` (by call-frame information alone);", "stitch? (true);", "kernel? (false);", "max_depth?;", "sampler: `auto` (default), `perf`,", "formats?;", "label?;")
+@SENTENCE("unwind: `auto` (default: by call-frame information, and by frame pointers where code has none), `fp` (by frame pointers, as the kernel follows them), `dwarf` (by call-frame information alone);", "stitch? (true);", "kernel? (false);", "max_depth? (1 to 4,096 frames that are kept of a stack; 1,024, with `fp` the kernel's limit, which is never exceeded);", "sampler: `auto` (default), `perf`,", "formats?;", "label?;")
 def test_options_of_a_capture():
     with Daemon() as daemon:
         client = daemon.connect()
@@ -158,8 +158,9 @@ def test_more_options_of_a_capture():
         _, params = capture_end(client, made["capture_id"])
         inside = "%s/out/%s/" % (daemon.root, made["capture_id"])
         assert params["reason"] == "limit" and params["folded_path"] == inside + "capture.folded" and os.path.getsize(params["folded_path"]), params
-        # It is looked at when a chunk is handed to the disk.
-        assert 65536 - 4096 <= os.path.getsize(inside + "capture.journal") <= 65536 + 262144 and alive(made["pid"])
+        # It is looked at four times a second: a quarter's samples of some 100 bytes, and a chunk.
+        size = os.path.getsize(inside + "capture.journal")
+        assert 65536 - 4096 <= size <= 65536 + 262144 + 20000 // 4 * 150 and alive(made["pid"]), (size, params)
         client.call("StopProcess", build_id=made["build_id"])
         for step, value, duration in ((250, None, 900), (100, 100, 500)):
             made = launch(client, FOREVER, profile={"progress_ms": value, "duration_ms": duration})

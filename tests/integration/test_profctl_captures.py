@@ -3,7 +3,7 @@ import json
 import os
 import subprocess
 
-from harness import main, program, wait_until
+from harness import main, program, read_folded, target, wait_until
 from pictures import Picture
 from test_profctl import home, profctl
 
@@ -69,6 +69,24 @@ def test_a_wrong_option_of_the_flame_graph_is_told_with_the_right_ones():
                 done = profctl(env, command, "--svg", wrong, "true")
                 assert done.returncode == status and told in done.stderr and done.stdout == "", (command, wrong, done)
         assert not os.listdir(root) or profctl(env, "--no-start", "ps").returncode == 3, "nothing was started"
+
+
+def test_stacks_are_made_as_the_options_say():
+    with home() as (root, env):
+        asked = ["--unwind", "fp", "--max-depth", "7", "--no-stitch"]
+        build = profctl(env, "launch", "--hold", target("recursion")).stdout.strip()
+        for command in (["record", *asked, "--", target("recursion")], ["launch", *asked, target("recursion")], ["capture", *asked, build]):
+            done = profctl(env, *command)
+            assert done.returncode == 0, (command, done)
+            assert command[0] != "capture" or profctl(env, "resume", build).returncode == 0
+            assert profctl(env, "wait", "--last").returncode == 0
+            record = json.loads(profctl(env, "--json", "show", "--last").stdout)
+            assert {name: record["options"][name] for name in ("unwind", "max_depth", "stitch")} == {"unwind": "fp", "max_depth": 7, "stitch": False}, record
+            assert record["unwinder"] == "fp" and max(len(stack) for stack in read_folded(record["folded_path"])) == 8, command
+        for wrong, told in ((["--unwind", "lbr"], "auto, fp or dwarf"), (["--max-depth", "0"], "from 1 to 4096"), (["--max-depth", "4097"], "from 1 to 4096")):
+            for command, status in (("record", 125), ("launch", 2), ("capture", 2)):
+                done = profctl(env, command, *wrong, "true")
+                assert done.returncode == status and told in done.stderr and done.stdout == "", (command, wrong, done)
 
 
 def test_last_is_the_newest_and_a_beginning_must_be_one_captures():

@@ -48,6 +48,7 @@ def test_bash_offers_every_command_and_option():
             assert sorted(offered) == sorted(told | {"--socket", "--json", "--no-start", "--color", "--help"}), (command, told, offered)
         assert bash(env, "daemon", "st") == ["start", "stop", "status"]
         assert bash(env, "launch", "--stdio", "") == ["pipe", "null", "file", "pty"]
+        assert bash(env, "capture", "--unwind", "") == ["auto", "fp", "dwarf"] and not bash(env, "record", "--max-depth", "")
         assert bash(env, "record", "--svg", "t") == ["title=", "threads="]
         assert bash(env, "launch", "--svg", "layout", "=") == ["icicle", "flame"] and bash(env, "capture", "--svg", "colors", "=", "i") == ["image"]
         assert bash(env, "--color", "a") == ["auto", "always"]
