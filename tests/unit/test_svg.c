@@ -132,6 +132,20 @@ static void is_well_formed_whatever_bytes_a_name_holds(void **state)
 	assert_non_null(strstr(picture->facts, "\"a\\nz\\u0020(1\\u0020samples"));
 }
 
+/* U+0085, U+009B (what terminals take for an escape), U+202E and U+2066; the data keeps them, for copying. */
+static void draws_no_controls_and_nothing_that_turns_text(void **state)
+{
+	struct picture *picture = *state;
+	picture_add(picture, "main;a\xc2\x85\xc2\x9b\xc2\xa0\xe2\x80\xae\xe2\x81\xa6z", 2);
+	picture_write(picture, "a\xe2\x80\xae-", NULL);
+	picture_read(picture);
+	picture_assert_fact(
+		picture, "data 2 2 2 program \"\" \"a\\u0085\\u009b\\u00a0\\u202e\\u2066z\"");
+	picture_assert_fact(picture, "text \"a\\ufffd-\"");
+	assert_non_null(strstr(picture->facts, "\"a\\ufffd\\ufffd\\u00a0\\ufffd\\ufffdz\\u0020(2"));
+	assert_false(picture_holds(picture, "\xc2\x9b"));
+}
+
 static void is_well_formed_whatever_bytes_a_file_s_name_holds(void **state)
 {
 	struct picture *picture = *state;
@@ -242,6 +256,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(says_what_its_colours_mean),
 		cmocka_unit_test(asks_for_nothing_from_outside),
 		CASE(is_well_formed_whatever_bytes_a_name_holds),
+		CASE(draws_no_controls_and_nothing_that_turns_text),
 		CASE(is_well_formed_whatever_bytes_a_file_s_name_holds),
 		CASE(holds_no_markup_that_came_from_a_name),
 		CASE(shortens_a_long_name_in_the_picture_and_keeps_it_in_the_data),

@@ -72,13 +72,21 @@ static void put_utf8(struct markup *markup, uint32_t code_point)
 	markup_raw(markup, bytes, len);
 }
 
+/* What would turn the text around it to another direction: Unicode's Bidi_Control (UAX 9, section 2). */
+static bool turns_text(uint32_t code_point)
+{
+	return code_point == 0x61c || code_point == 0x200e || code_point == 0x200f ||
+		   (code_point >= 0x202a && code_point <= 0x202e) ||
+		   (code_point >= 0x2066 && code_point <= 0x2069);
+}
+
 /* White space other than a blank is written as a reference, else parsers normalise it away in attributes. */
 static void put_xml(struct markup *markup, uint32_t code_point)
 {
-	if (!allowed_in_xml(code_point)) {
+	if (!allowed_in_xml(code_point) || (code_point >= 0x7f && code_point < 0xa0) ||
+		turns_text(code_point)) {
 		put_utf8(markup, REPLACEMENT);
-	} else if (code_point < 0x20 || code_point == 0x7f || code_point == 0x85 ||
-			   code_point == 0x2028 ||
+	} else if (code_point < 0x20 || code_point == 0x2028 ||
 			   (code_point < 0x80 && strchr("<>&'\"", (int)code_point) != NULL)) {
 		markup_printf(markup, "&#%" PRIu32 ";", code_point);
 	} else {

@@ -23,7 +23,10 @@ void markup_raw(struct markup *markup, const char *bytes, size_t len);
 void markup_printf(struct markup *markup, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Text for elements and for attributes in either quote; at most max_chars code points, the last one then being "…". */
+/*
+ * Text to be read, for elements and for attributes in either quote; at most max_chars code points, the last one then being "…". DEL, C1
+ * controls and what turns the direction of text are U+FFFD too: a name must not change what stands beside it.
+ */
 void markup_text(struct markup *markup, const char *bytes, size_t len, size_t max_chars);
 /*
  * A quoted JSON string, cut alike. Nothing in it means anything to XML, HTML or JavaScript: < > & ' DEL, controls,
