@@ -128,8 +128,8 @@ static void is_well_formed_whatever_bytes_a_name_holds(void **state)
 	picture_assert_fact(picture, "data 2 1 1 program \"\" \"\\ud83d\\udd25\"");
 	picture_assert_fact(picture, "data 2 1 1 program \"\" \"\\\\u0041\\\\\"");
 	picture_assert_fact(picture, "text \"\\\"'<&>\\ufffd\\ufffd\"");
-	assert_non_null(strstr(picture->facts, "\"a\\ufffdz\\u0020(1\\u0020samples"));
-	assert_non_null(strstr(picture->facts, "\"a\\nz\\u0020(1\\u0020samples"));
+	assert_non_null(strstr(picture->facts, "\"a\\ufffdz\\u0020(1\\u0020sample,"));
+	assert_non_null(strstr(picture->facts, "\"a\\nz\\u0020(1\\u0020sample,"));
 }
 
 /* U+0085, U+009B (what terminals take for an escape), U+202E and U+2066; the data keeps them, for copying. */
@@ -167,6 +167,18 @@ static void holds_no_markup_that_came_from_a_name(void **state)
 	assert_false(picture_holds(picture, "onload='"));
 	assert_false(picture_holds(picture, "&nbsp;"));
 	assert_false(picture_holds(picture, "\xe2\x80\xa8"));
+}
+
+static void one_is_not_told_as_many_and_little_not_as_nothing(void **state)
+{
+	struct picture *picture = *state;
+	picture_add(picture, "main;rare", 1);
+	picture_add(picture, "main;often", 39999);
+	picture_write(picture, "one", NULL);
+	picture_read(picture);
+	assert_non_null(strstr(picture->facts, "\"rare\\u0020(1\\u0020sample,\\u0020<0.01%)\""));
+	assert_non_null(
+		strstr(picture->facts, "\"often\\u0020(39,999\\u0020samples,\\u0020100.00%)\""));
 }
 
 static void shortens_a_long_name_in_the_picture_and_keeps_it_in_the_data(void **state)
@@ -259,6 +271,7 @@ int main(int argc, char **argv)
 		CASE(draws_no_controls_and_nothing_that_turns_text),
 		CASE(is_well_formed_whatever_bytes_a_file_s_name_holds),
 		CASE(holds_no_markup_that_came_from_a_name),
+		CASE(one_is_not_told_as_many_and_little_not_as_nothing),
 		CASE(shortens_a_long_name_in_the_picture_and_keeps_it_in_the_data),
 		CASE(says_no_samples_when_there_are_none),
 		CASE(gives_equal_bytes_for_equal_profiles),

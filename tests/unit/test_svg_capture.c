@@ -151,6 +151,19 @@ static void tells_what_is_lost_and_what_could_not_be_sampled(void **state)
 						  "in the samples (75.00%): the kernel could not be sampled\"");
 }
 
+static void one_is_not_told_as_many_and_little_not_as_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+
+	recorded_samples(&fixture->journal, 10, 1, 40000);
+	recorded_add(
+		&fixture->journal, &(struct journal_record){.type = JOURNAL_LOSS,
+							   .loss = {.time_ns = 9000, .cause = JOURNAL_LOSS_RING, .count = 1}});
+	draw(fixture, "{}");
+	assert_holds(fixture, "\"note\":\"1 sample lost (\\u003c0.01%) \xc2\xb7 100 stacks cut");
+	assert_lacks(fixture, "1 samples");
+}
+
 static void looks_as_was_asked_for(void **state)
 {
 	struct fixture *fixture = *state;
@@ -187,6 +200,7 @@ int main(void)
 		CASE(tells_program_rate_duration_and_samples),
 		CASE(tells_without_facts_what_the_journal_knows),
 		CASE(tells_what_is_lost_and_what_could_not_be_sampled),
+		CASE(one_is_not_told_as_many_and_little_not_as_nothing),
 		CASE(looks_as_was_asked_for),
 		CASE(takes_no_value_that_the_daemon_would_refuse),
 	};

@@ -10,6 +10,9 @@
 #define REPLACEMENT 0xfffdu
 #define ELLIPSIS    0x2026u
 
+#define UNIT_BYTES    40
+#define LEAST_PERCENT 0.01 /* what two decimals can say */
+
 void markup_raw(struct markup *markup, const char *bytes, size_t len)
 {
 	if (!markup->failed && len > 0) {
@@ -175,6 +178,30 @@ void markup_grouped(struct markup *markup, uint64_t value)
 		digits++;
 	} while (value > 0);
 	markup_raw(markup, text + pos, sizeof(text) - pos);
+}
+
+void markup_count(struct markup *markup, uint64_t value, const char *unit)
+{
+	size_t len = strnlen(unit, UNIT_BYTES);
+
+	if (value == 1 && len > 0 && unit[len - 1] == 's') {
+		len--;
+	}
+	markup_grouped(markup, value);
+	markup_raw(markup, " ", 1);
+	markup_text(markup, unit, len, UNIT_BYTES);
+}
+
+void markup_share(struct markup *markup, double part, double whole, const char *less)
+{
+	double percent = whole > 0 ? part * 100 / whole : 0;
+
+	if (percent > 0 && percent < LEAST_PERCENT) {
+		markup_raw(markup, less, strlen(less));
+		percent = LEAST_PERCENT;
+	}
+	markup_fixed(markup, percent);
+	markup_raw(markup, "%", 1);
 }
 
 void markup_vlq(struct markup *markup, uint64_t value)

@@ -37,6 +37,10 @@ void markup_json(struct markup *markup, const char *bytes, size_t len, size_t ma
 void markup_fixed(struct markup *markup, double value);
 /* 1234567 as 1,234,567. */
 void markup_grouped(struct markup *markup, uint64_t value);
+/* "1 sample", "2,000 samples": the unit (at most 40 bytes) is a plural that ends in s. */
+void markup_count(struct markup *markup, uint64_t value, const char *unit);
+/* "12.34%"; "<0.01%" where two decimals would say that there is nothing. less: how "<" is written there. */
+void markup_share(struct markup *markup, double part, double whole, const char *less);
 /*
  * A number in base 32, lowest digit first, each digit a character of the base64 alphabet; 32 is added to every digit
  * but the last.

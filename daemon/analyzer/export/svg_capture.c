@@ -107,8 +107,7 @@ static void make_subtitle(const struct svg_capture *capture, struct markup *mark
 	add_program(capture, markup);
 	add_rate(capture, markup);
 	add_duration(markup, capture->duration_ms);
-	markup_grouped(markup, model_samples(capture->model));
-	markup_printf(markup, " samples");
+	markup_count(markup, model_samples(capture->model), "samples");
 }
 
 /* --- note --- */
@@ -123,8 +122,8 @@ static void begin_part(struct markup *markup)
 static void add_share(struct markup *markup, double part, double whole)
 {
 	markup_printf(markup, " (");
-	markup_fixed(markup, whole > 0 ? part * 100 / whole : 0);
-	markup_printf(markup, "%%)");
+	markup_share(markup, part, whole, "<");
+	markup_printf(markup, ")");
 }
 
 static void add_lost(const struct svg_capture *capture, struct markup *markup)
@@ -133,8 +132,8 @@ static void add_lost(const struct svg_capture *capture, struct markup *markup)
 
 	if (lost > 0) {
 		begin_part(markup);
-		markup_grouped(markup, lost);
-		markup_printf(markup, " samples lost");
+		markup_count(markup, lost, "samples");
+		markup_printf(markup, " lost");
 		add_share(markup, (double)lost, (double)lost + (double)model_samples(capture->model));
 	}
 }
@@ -145,8 +144,8 @@ static void add_cut(const struct svg_capture *capture, struct markup *markup)
 
 	if (attribution->truncated > 0) {
 		begin_part(markup);
-		markup_grouped(markup, attribution->truncated);
-		markup_printf(markup, " stacks cut");
+		markup_count(markup, attribution->truncated, "stacks");
+		markup_printf(markup, " cut");
 		add_share(markup, (double)attribution->truncated, (double)attribution->samples);
 	}
 }

@@ -111,8 +111,7 @@ static void write_item(struct svg_static *picture, struct markup *markup,
 	markup_text(markup, item->name.data, item->name.len, NAME_CHARS);
 	if (item->self > 0) {
 		markup_printf(markup, " ");
-		markup_fixed(markup, (double)item->self * 100 / (double)total_of(picture));
-		markup_printf(markup, "%%");
+		markup_share(markup, (double)item->self, (double)total_of(picture), "&lt;");
 	}
 	markup_printf(markup, "</text>\n");
 }
@@ -198,13 +197,13 @@ static void make_hint(const struct svg_static *picture, char hint[HINT_BYTES])
 	size_t left = tree_whole_count(picture->tree) - count_frames(picture);
 	if (left > 0) {
 		markup_grouped(&line, left);
-		markup_printf(&line, " frames below ");
-		markup_grouped(&line, tree_least(picture->tree));
-		markup_printf(&line, " %.40s summed up. ", picture->options->unit);
+		markup_printf(&line, left == 1 ? " frame below " : " frames below ");
+		markup_count(&line, tree_least(picture->tree), picture->options->unit);
+		markup_printf(&line, " summed up. ");
 	}
 	if (picture->drawn < picture->count) {
-		markup_grouped(&line, picture->count - picture->drawn);
-		markup_printf(&line, " narrow frames not drawn. ");
+		markup_count(&line, picture->count - picture->drawn, "narrow frames");
+		markup_printf(&line, " not drawn. ");
 	}
 	markup_printf(&line, "Open this file in a browser to zoom and search.");
 	snprintf(hint, HINT_BYTES, "%.*s", (int)text.len, line.failed ? "" : (char *)text.data);
@@ -263,12 +262,10 @@ static void write_tooltip(struct svg_static *picture, struct markup *markup,
 	markup_printf(markup, "<title>");
 	markup_text(markup, name.data, name.len, NAME_CHARS);
 	markup_printf(markup, " (");
-	markup_grouped(markup, node->total);
-	markup_printf(markup, " ");
-	markup_text(markup, picture->options->unit, strlen(picture->options->unit), 40);
+	markup_count(markup, node->total, picture->options->unit);
 	markup_printf(markup, ", ");
-	markup_fixed(markup, (double)node->total * 100 / (double)total_of(picture));
-	markup_printf(markup, "%%)</title>");
+	markup_share(markup, (double)node->total, (double)total_of(picture), "&lt;");
+	markup_printf(markup, ")</title>");
 }
 
 static void write_frame(
