@@ -151,6 +151,19 @@ static void tells_what_is_lost_and_what_could_not_be_sampled(void **state)
 						  "in the samples (75.00%): the kernel could not be sampled\"");
 }
 
+static void tells_why_functions_are_not_named(void **state)
+{
+	struct fixture *fixture = *state;
+
+	draw(fixture,
+		"{'warnings':[{'code':'other','message':'not told'},5,{'code':'analyzer_failed','message':"
+		"'profd-analyzer was killed by signal 9 <b>; functions are not named','hint':'later'}]}");
+	assert_holds(fixture,
+		"\"note\":\"functions are not named: profd-analyzer was killed by signal 9 "
+		"\\u003cb\\u003e \xc2\xb7 100 stacks cut (5.00%)\"");
+	assert_lacks(fixture, "not told");
+}
+
 static void one_is_not_told_as_many_and_little_not_as_nothing(void **state)
 {
 	struct fixture *fixture = *state;
@@ -200,6 +213,7 @@ int main(void)
 		CASE(tells_program_rate_duration_and_samples),
 		CASE(tells_without_facts_what_the_journal_knows),
 		CASE(tells_what_is_lost_and_what_could_not_be_sampled),
+		CASE(tells_why_functions_are_not_named),
 		CASE(one_is_not_told_as_many_and_little_not_as_nothing),
 		CASE(looks_as_was_asked_for),
 		CASE(takes_no_value_that_the_daemon_would_refuse),

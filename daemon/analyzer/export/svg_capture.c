@@ -126,6 +126,29 @@ static void add_share(struct markup *markup, double part, double whole)
 	markup_printf(markup, ")");
 }
 
+/* The daemon's warning ends with what is said before it here. */
+static void add_unnamed(const struct svg_capture *capture, struct markup *markup)
+{
+	static const char tail[] = "; functions are not named";
+	const json_t *warning;
+	size_t i;
+
+	json_array_foreach(json_object_get(capture->facts, "warnings"), i, warning)
+	{
+		const char *code = text_of(warning, "code"), *message = text_of(warning, "message");
+
+		if (code != NULL && message != NULL && strcmp(code, "analyzer_failed") == 0) {
+			const char *end = strstr(message, tail);
+			size_t len = end != NULL ? (size_t)(end - message) : strlen(message);
+
+			begin_part(markup);
+			markup_printf(markup, "functions are not named: ");
+			markup_raw(markup, message, len);
+			return;
+		}
+	}
+}
+
 static void add_lost(const struct svg_capture *capture, struct markup *markup)
 {
 	uint64_t lost = model_lost(capture->model);
@@ -179,6 +202,7 @@ static bool make_texts(const struct svg_capture *capture, struct texts *texts)
 	struct markup subtitle = {.out = &texts->subtitle}, note = {.out = &texts->note};
 
 	make_subtitle(capture, &subtitle);
+	add_unnamed(capture, &note);
 	add_lost(capture, &note);
 	add_cut(capture, &note);
 	add_outside(capture, &note);

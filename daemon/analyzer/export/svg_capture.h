@@ -16,7 +16,8 @@
  *
  *   title       svg.title, else the label, else the program's name
  *   subtitle    program (pid) · rate · duration · samples
- *   note        what is not in the picture: samples lost, stacks cut, CPU time that is not in the samples
+ *   note        why functions are not named, when the analyzer failed with them (facts.warnings); and what is not in the picture: samples
+ *               lost, stacks cut, CPU time that is not in the samples
  */
 struct svg_capture {
 	const json_t *facts; /* an object, or NULL; borrowed, as everything here */
