@@ -252,7 +252,7 @@ async function checkDeep(browser, url) {
 async function checkLarge(browser, url) {
 	const page = await Page.open(browser);
 	const load = await page.go(url);
-	check(/^[\d,]+ frames below [\d,]+ samples \((0\.\d\d|less than 0.01)%\) are summed up/.test(await page.text(".pf-cut")), "what was left out is told");
+	check(/^[\d,]+ frames below [\d,]+ samples \((0\.\d\d|<0.01)%\) are summed up/.test(await page.text(".pf-cut")), "what was left out is told");
 	const before = Date.now();
 	await page.mouse("main", true);
 	await page.key("Escape");
@@ -341,7 +341,8 @@ function graft(onto, node) {
 }
 
 const grouped = (number) => number.toLocaleString("en-US");
-const share = (part, whole) => (part * 100 / whole).toFixed(2) + "%";
+const samples = (number) => grouped(number) + (number === 1 ? " sample" : " samples");
+const share = (part, whole) => (part > 0 && part * 10000 < whole ? "<0.01%" : (part * 100 / whole).toFixed(2) + "%");
 
 async function checkFolded(browser, folder) {
 	const page = await Page.open(browser);
@@ -354,7 +355,7 @@ async function checkFolded(browser, folder) {
 		await page.run(`location.hash = "#z=${frame.depth}.${frame.start}"`);
 		await page.frame();
 		const seen = [await page.text(".pf-name"), await page.text(".pf-numbers")];
-		const numbers = `${grouped(frame.total)} samples \u00b7 ${share(frame.total, all)} of all \u00b7 100.00% of zoom \u00b7 ` +
+		const numbers = `${samples(frame.total)} \u00b7 ${share(frame.total, all)} of all \u00b7 100.00% of zoom \u00b7 ` +
 			`self ${grouped(frame.self)} (${share(frame.self, all)})`;
 		if (seen[0] !== frame.name || !seen[1].startsWith(numbers)) {
 			wrong.push([seen, frame.name, numbers]);

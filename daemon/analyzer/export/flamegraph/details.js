@@ -5,7 +5,7 @@ function numbers(frame) {
 	const symbol = tree.symbol[frame];
 	const kind = data.kinds[tree.kinds[symbol]];
 	const image = data.images[tree.images[symbol]];
-	const parts = [group(total) + " " + data.unit, percent(total, tree.total[0]) + " of all"];
+	const parts = [counted(total, data.unit), percent(total, tree.total[0]) + " of all"];
 	if (state.zoom !== 0 && within(frame, state.zoom)) {
 		parts.push(percent(total, tree.total[state.zoom]) + " of zoom");
 	}

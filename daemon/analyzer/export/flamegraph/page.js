@@ -120,17 +120,26 @@ function cutNote() {
 		return "";
 	}
 	const sums = tree.symbol.reduce((count, symbol) => count + (data.kinds[tree.kinds[symbol]] === "" ? 1 : 0), -1); // less the root
-	const tiny = data.cut * 10000 < tree.total[0];
-	return group(data.all - data.frames + sums) + " frames below " + group(data.cut) + " " + data.unit + " (" +
-		(tiny ? "less than 0.01%" : percent(data.cut, tree.total[0])) + ") are summed up as \u201c(smaller frames)\u201d.";
+	const left = data.all - data.frames + sums;
+	return counted(left, "frames") + " below " + counted(data.cut, data.unit) + " (" + percent(data.cut, tree.total[0]) +
+		(left === 1 ? ") is" : ") are") + " summed up as \u201c(smaller frames)\u201d.";
 }
 
 function group(number) {
 	return String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
+/* "1 sample", "2,000 samples": the unit is a plural that ends in s. */
+function counted(number, unit) {
+	return group(number) + " " + (number === 1 ? unit.replace(/s$/, "") : unit);
+}
+
 function percent(part, whole) {
-	return whole > 0 ? (part * 100 / whole).toFixed(2) + "%" : "0%";
+	if (!(whole > 0)) {
+		return "0%";
+	}
+	const share = part * 100 / whole;
+	return share > 0 && share < 0.01 ? "<0.01%" : share.toFixed(2) + "%";
 }
 
 function isDark() {
