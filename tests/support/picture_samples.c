@@ -104,6 +104,24 @@ static void plain(struct picture *picture)
 	picture_write(picture, "plain", "400 samples of main and worker");
 }
 
+/* On which expressions that try one way after the other take minutes. */
+static void costly(struct picture *picture)
+{
+	char name[8192];
+	uint32_t seed = 1;
+	for (unsigned i = 0; i < 100; i++) {
+		for (size_t j = 0; j < sizeof(name); j++) {
+			seed = seed * 1664525 + 1013904223;
+			name[j] = "abcx"[seed >> 30];
+		}
+		snprintf(name + sizeof(name) - 8, 8, "%u", i);
+		struct tree_frame frames[] = {picture_frame(picture, "main", 4, TREE_THREAD),
+			picture_frame(picture, name, strlen(name), TREE_PROGRAM)};
+		assert_true(tree_add(picture->tree, frames, 2, 1));
+	}
+	picture_write(picture, "long names", NULL);
+}
+
 static void empty(struct picture *picture)
 {
 	picture_write(picture, "empty", "the process was idle");
@@ -200,7 +218,7 @@ int picture_write_samples(const char *folder)
 	} samples[] = {{"plain", plain}, {"torture", picture_torture},
 		{"torture_images", picture_torture_images}, {"empty", empty}, {"deep", picture_deep},
 		{"large", large}, {"random", random_stacks}, {"flame", flame}, {"merged", merged},
-		{"names", names}, {"deep500", deep500}};
+		{"names", names}, {"deep500", deep500}, {"costly", costly}};
 	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
 		char path[4096];
 		void *picture;

@@ -1,33 +1,44 @@
 /* The search, and the matches. */
 
+const SEARCH_MS = 1000; // longer than this no expression is tried
+
 /*
  * Text or a regular expression: a name matches when it contains the query as it stands, or as an expression. Without capitals case does not
- * matter. What is no expression is looked for as text, and that is said.
+ * matter. What is no expression, or none that can be searched for in time, is looked for as text, and that is said. The root and sums of smaller
+ * frames are no functions and never match.
  */
-function matcher(query) {
+function matches(query) {
 	const folds = query === query.toLowerCase();
-	let regex = null;
+	const found = Uint8Array.from(data.names, (text, symbol) => (isFunction(symbol) && (folds ? text.toLowerCase() : text).includes(query) ? 1 : 0));
 	try {
-		regex = new RegExp(query, folds ? "i" : "");
+		return { symbols: found.map(expressed(query, folds ? "i" : "")), literal: "" };
 	} catch (error) {
-		regex = null;
+		return { symbols: found, literal: error instanceof SyntaxError ? "no regular expression" : error.message };
 	}
-	return {
-		literal: regex === null,
-		test: (text) => (regex !== null && regex.test(text)) || (folds ? text.toLowerCase() : text).includes(query),
-	};
+}
+
+/* Whether a name is found already, or matches the expression. */
+function expressed(query, flags) {
+	const deadline = performance.now() + SEARCH_MS;
+	new RegExp(query, flags); // what is none is refused here
+	const test = expression(query, flags);
+	return (isFound, symbol) => (isFound || (isFunction(symbol) && test(data.names[symbol], deadline)) ? 1 : 0);
+}
+
+function isFunction(symbol) {
+	return data.kinds[tree.kinds[symbol]] !== "";
 }
 
 function find(query) {
 	state.query = query;
 	search.active = query !== "";
-	search.literal = false;
+	search.literal = "";
 	if (search.active) {
-		const match = matcher(query);
-		search.symbols = Uint8Array.from(data.names, (text) => (match.test(text) ? 1 : 0));
+		const match = matches(query);
+		search.symbols = match.symbols;
 		search.literal = match.literal;
 	}
-	ui.search.classList.toggle("pf-literal", search.literal);
+	ui.search.classList.toggle("pf-literal", search.literal !== "");
 	count();
 	draw();
 	save();
@@ -62,7 +73,7 @@ function foundText() {
 	}
 	const all = search.list.length;
 	return "matched " + percent(search.weight, tree.total[state.zoom]) + " (" + group(search.here) +
-		(search.here < all ? " of " + group(all) : "") + ")" + (search.literal ? ", no regular expression: as text" : "");
+		(search.here < all ? " of " + group(all) : "") + ")" + (search.literal ? ", " + search.literal + ": as text" : "");
 }
 
 /* Zooms out as far as it must to show the match. */
