@@ -291,6 +291,28 @@ async function checkHostileFiles(browser, url) {
 	await page.close();
 }
 
+async function checkControls(browser, url) {
+	const page = await Page.open(browser);
+	const labels = ["all", "\u2423\u2423\u2423\u2423", "a b c", "abc\ufffdxyz", "q\ufffdr\ufffd[31ms"];
+	await page.go(url);
+	equal(await page.run(`[...document.querySelectorAll(".pf-frame")].map((f) => f.textContent)`), labels, "labels have no controls, and go on behind line breaks");
+	equal(await page.text(".pf-title"), "title\ufffd", "nor has the title");
+	await page.run(`Object.defineProperty(navigator, "clipboard", { configurable: true, value: { writeText: (text) => { window.copied = text; return Promise.resolve(); } } })`);
+	await page.mouse(labels[3]);
+	equal(await page.text(".pf-name"), labels[3], "nor have the details");
+	await page.key("c");
+	equal(await page.run("window.copied"), "abc\u202exyz", "but the copied name is the true one");
+	await page.run(`Object.defineProperty(navigator, "clipboard", { configurable: true, value: undefined })`);
+	await page.key("c");
+	equal(await page.run(`(function () {
+		const event = new ClipboardEvent("copy", { bubbles: true, cancelable: true, clipboardData: new DataTransfer() });
+		document.querySelector(".pf-name").dispatchEvent(event);
+		return event.clipboardData.getData("text/plain");
+	})()`), "abc\u202exyz", "also when it is copied by hand");
+	quiet(page, "controls");
+	await page.close();
+}
+
 async function checkEmpty(browser, url) {
 	const page = await Page.open(browser, { dark: true });
 	await page.go(url);
@@ -634,6 +656,7 @@ async function main([program, ...args]) {
 		await checkNarrow(browser, url("plain"));
 		await checkHostile(browser, url("torture"));
 		await checkHostileFiles(browser, url("torture_images"));
+		await checkControls(browser, url("controls"));
 		await checkEmpty(browser, url("empty"));
 		await checkDeep(browser, url("deep"));
 		await checkLarge(browser, url("large"));

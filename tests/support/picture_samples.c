@@ -122,6 +122,18 @@ static void costly(struct picture *picture)
 	picture_write(picture, "long names", NULL);
 }
 
+/* Line breaks, an override of the direction, an isolate, an escape, and a name of blanks. */
+static void controls(struct picture *picture)
+{
+	static const char *const texts[] = {
+		"a\nb\rc", "abc\xe2\x80\xaexyz", "q\xe2\x81\xa6r\x1b[31ms", "  \xe2\x80\xa8 "};
+	for (size_t i = 0; i < 4; i++) {
+		struct tree_frame frame = picture_frame(picture, texts[i], strlen(texts[i]), TREE_THREAD);
+		assert_true(tree_add(picture->tree, &frame, 1, 1));
+	}
+	picture_write(picture, "title\xe2\x80\xae", NULL);
+}
+
 static void empty(struct picture *picture)
 {
 	picture_write(picture, "empty", "the process was idle");
@@ -218,7 +230,7 @@ int picture_write_samples(const char *folder)
 	} samples[] = {{"plain", plain}, {"torture", picture_torture},
 		{"torture_images", picture_torture_images}, {"empty", empty}, {"deep", picture_deep},
 		{"large", large}, {"random", random_stacks}, {"flame", flame}, {"merged", merged},
-		{"names", names}, {"deep500", deep500}, {"costly", costly}};
+		{"names", names}, {"deep500", deep500}, {"costly", costly}, {"controls", controls}};
 	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
 		char path[4096];
 		void *picture;

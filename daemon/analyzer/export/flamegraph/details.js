@@ -11,19 +11,20 @@ function numbers(frame) {
 	}
 	parts.push("self " + group(tree.self[frame]) + " (" + percent(tree.self[frame], tree.total[0]) + ")");
 	if (kind) {
-		parts.push(image && image !== kind ? kind + " " + image : kind);
+		parts.push(image && image !== kind ? kind + " " + legible(image) : kind);
 	}
 	return parts.join(" \u00b7 ");
 }
 
 function tell(frame) {
-	ui.name.textContent = name(frame);
+	state.told = frame;
+	ui.name.textContent = legible(name(frame));
 	ui.numbers.textContent = numbers(frame);
 }
 
 /* For those who do not see where the current frame is. */
 function announce(frame, before) {
-	say(before + name(frame) + ", level " + tree.depth[frame] + ", " + numbers(frame));
+	say(before + legible(name(frame)) + ", level " + tree.depth[frame] + ", " + numbers(frame));
 }
 
 function frameUnder(event) {
@@ -79,4 +80,12 @@ function selectName() {
 	selection.removeAllRanges();
 	selection.addRange(range);
 	ui.found.textContent = "name selected: Ctrl+C copies it";
+}
+
+/* The whole name in the details is shown otherwise than it is, if it has controls. */
+function onCopy(event) {
+	if (window.getSelection().toString() === ui.name.textContent) {
+		event.clipboardData.setData("text/plain", name(state.told));
+		event.preventDefault();
+	}
 }

@@ -141,7 +141,7 @@ function paint(context, frame, left, width) {
 
 function drawFrame(pieces, frame, left, width) {
 	const hit = isHit(frame);
-	const made = element("div", hit ? "pf-frame pf-hit" : "pf-frame", pieces, name(frame));
+	const made = element("div", hit ? "pf-frame pf-hit" : "pf-frame", pieces, legible(name(frame)));
 	const style = made.style;
 	// In shares of the width, so that it fits on a page too.
 	style.left = (left * 100 / state.width).toFixed(4) + "%";

@@ -1,6 +1,7 @@
 /* The page around the graph: elements, texts, colours. */
 
 const XHTML = "http://www.w3.org/1999/xhtml";
+const TURNS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 const KEYS = [
 	["arrows", "walk to the caller, the widest callee, the neighbours"],
 	["Enter", "zoom to the frame"],
@@ -12,6 +13,15 @@ const KEYS = [
 	["C", "copy the name"],
 	["?", "show and hide this list"],
 ];
+
+/*
+ * How a name or another text from outside is shown: on one line, without controls and what turns the direction of text (UAX 9), which
+ * would change what stands beside it. Names of nothing but blanks are seen too. Copies have the true text.
+ */
+function legible(text) {
+	const line = text.replace(/[\t\n\r\u2028\u2029]/g, " ").replace(TURNS, "\ufffd");
+	return /^[\s\u200b-\u200d\u2060]+$/.test(line) ? line.replace(/[^]/g, "\u2423") : line;
+}
 
 function element(tag, className, parent, text) {
 	const made = document.createElementNS(XHTML, tag);
@@ -42,7 +52,7 @@ function build() {
 	u.head = element("div", "pf-head", u.app);
 	buildNames(element("div", "pf-names", u.head));
 	buildTools(u, element("div", "pf-tools", u.head));
-	element("div", "pf-note", u.head, data.note);
+	element("div", "pf-note", u.head, legible(data.note));
 	element("div", "pf-note pf-cut", u.head, cutNote());
 	u.legend = element("div", "pf-legend", u.head);
 	u.legend.setAttribute("role", "note");
@@ -54,12 +64,12 @@ function build() {
 }
 
 function buildNames(names) {
-	const title = element("div", "pf-title", names, data.title);
-	title.setAttribute("title", data.title);
+	const title = element("div", "pf-title", names, legible(data.title));
+	title.setAttribute("title", legible(data.title));
 	title.setAttribute("role", "heading");
 	title.setAttribute("aria-level", "1");
 	if (data.subtitle) {
-		element("div", "pf-subtitle", names, data.subtitle).setAttribute("title", data.subtitle);
+		element("div", "pf-subtitle", names, legible(data.subtitle)).setAttribute("title", legible(data.subtitle));
 	}
 }
 
@@ -98,7 +108,7 @@ function buildView(u) {
 	u.view.setAttribute("tabindex", "0");
 	u.view.setAttribute("role", "application");
 	u.view.setAttribute("aria-roledescription", "flame graph");
-	u.view.setAttribute("aria-label", data.title + ". Arrow keys walk, Enter zooms, Escape resets, slash searches, C copies the name, question mark lists the keys.");
+	u.view.setAttribute("aria-label", legible(data.title) + ". Arrow keys walk, Enter zooms, Escape resets, slash searches, C copies the name, question mark lists the keys.");
 	u.graph = element("div", "pf-graph", u.view);
 	u.graph.setAttribute("role", "presentation");
 	u.canvas = element("canvas", "pf-paint");
@@ -111,6 +121,7 @@ function buildDetails(u) {
 	u.details = element("div", "pf-details", u.app);
 	const texts = element("div", "pf-texts", u.details);
 	u.name = element("div", "pf-name", texts);
+	u.name.addEventListener("copy", onCopy);
 	u.numbers = element("div", "pf-numbers", texts);
 	u.copy = button(u.details, "Copy", "Copy the name (C)", copyName);
 }
@@ -152,7 +163,7 @@ function drawLegend() {
 	data.legend.forEach(function ([name, light, dark, self]) {
 		const item = element("span", "pf-kind", ui.legend);
 		element("span", "pf-swatch", item).style.backgroundColor = isDark() ? dark : light;
-		element("span", "", item, self > 0 ? name + " " + percent(self, tree.total[0]) : name);
+		element("span", "", item, legible(name) + (self > 0 ? " " + percent(self, tree.total[0]) : ""));
 	});
 }
 

@@ -9,7 +9,7 @@ if (!source) {
 const alone = document.documentElement === root; // not part of somebody's page
 const data = JSON.parse(source.textContent);
 const tree = unpack(data);
-const state = { zoom: 0, current: 0, hover: -1, up: false, query: "", first: 0, last: -1, printing: false };
+const state = { zoom: 0, current: 0, hover: -1, told: 0, up: false, query: "", first: 0, last: -1, printing: false };
 const search = { active: false, literal: "", symbols: null, list: [], here: 0, weight: 0 };
 const ui = build();
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
