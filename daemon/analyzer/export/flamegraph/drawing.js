@@ -5,6 +5,7 @@ const TEXT_FROM = 22; // pixels: narrower frames carry no name and are painted, 
 const THIN = 1.5; // pixels: neighbours narrower than this are painted as one block
 const SKIP = 0.1; // pixels: what stands on a narrower frame is not looked at
 const NARROW = 600; // pixels: below it the texts around the graph have more lines
+const SHORT = 420; // pixels: below it they have less room, so that rows are seen
 const OVERSCAN = 12; // rows drawn outside of the visible part
 const SHARP_PIXELS = 30000; // of a printed canvas, which has no more than 32,767
 
@@ -35,6 +36,7 @@ function visibleDepths() {
 function draw() {
 	const width = ui.graph.clientWidth;
 	ui.app.classList.toggle("pf-narrow", width < NARROW);
+	ui.app.classList.toggle("pf-short", alone && !state.printing && ui.app.clientHeight < SHORT);
 	if (tree.total[0] <= 0 || width <= 0) {
 		return;
 	}
