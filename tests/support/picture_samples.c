@@ -134,6 +134,29 @@ static void controls(struct picture *picture)
 	picture_write(picture, "title\xe2\x80\xae", NULL);
 }
 
+/* Random calls through 8 functions, 8 to 20 deep: from the fifth row on no frame is as wide as a pixel, and together they fill the rows. */
+static void thin(struct picture *picture)
+{
+	struct tree_frame functions[8], frames[20];
+	uint32_t seed = 1;
+	char name[32];
+	for (unsigned i = 0; i < 8; i++) {
+		int len = snprintf(name, sizeof(name), "function_%u", i);
+		functions[i] = picture_frame(picture, name, (size_t)len, TREE_PROGRAM);
+	}
+	frames[0] = picture_frame(picture, "main", 4, TREE_THREAD);
+	for (unsigned i = 0; i < 10000; i++) {
+		size_t depth = i % 4 > 0 ? 20 : 8 + i % 12;
+		for (size_t j = 1; j < depth; j++) {
+			seed = seed * 1664525 + 1013904223;
+			frames[j] = functions[seed >> 29];
+		}
+		assert_true(tree_add(picture->tree, frames, depth, 1));
+	}
+	picture_add(picture, "main;rare", 1);
+	picture_write(picture, "thin", NULL);
+}
+
 static void empty(struct picture *picture)
 {
 	picture_write(picture, "empty", "the process was idle");
@@ -230,7 +253,8 @@ int picture_write_samples(const char *folder)
 	} samples[] = {{"plain", plain}, {"torture", picture_torture},
 		{"torture_images", picture_torture_images}, {"empty", empty}, {"deep", picture_deep},
 		{"large", large}, {"random", random_stacks}, {"flame", flame}, {"merged", merged},
-		{"names", names}, {"deep500", deep500}, {"costly", costly}, {"controls", controls}};
+		{"names", names}, {"deep500", deep500}, {"costly", costly}, {"controls", controls},
+		{"thin", thin}};
 	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
 		char path[4096];
 		void *picture;

@@ -2,8 +2,7 @@
 
 const ROW = 18;
 const TEXT_FROM = 22; // pixels: narrower frames carry no name and are painted, not made elements
-const THIN = 1.5; // pixels: neighbours narrower than this are painted as one block
-const SKIP = 0.1; // pixels: what stands on a narrower frame is not looked at
+const THIN = 1.5; // pixels: narrower ones are painted together (texture.js)
 const NARROW = 600; // pixels: below it the texts around the graph have more lines
 const SHORT = 420; // pixels: below it they have less room, so that rows are seen
 const OVERSCAN = 12; // rows drawn outside of the visible part
@@ -81,12 +80,9 @@ function paper() {
 	return context;
 }
 
-/*
- * Preorder goes from left to right in every row, so that a row's thinnest frames can be gathered into one block
- * while they touch each other. Matches are painted last and never too narrow to be seen.
- */
+/* Every frame in the rows is looked at, however narrow: together they can fill a row. Matches are painted last and never too narrow to be seen. */
 function drawBelow(pieces, context) {
-	const blocks = new Map(); // by depth
+	const texture = makeTexture(Math.max(state.first, 0), Math.min(state.last, state.rows - 1), ui.canvas.width, ui.canvas.width / state.width);
 	const hits = [];
 	const origin = tree.start[state.zoom];
 	for (let i = state.zoom; i < tree.end[state.zoom];) {
@@ -96,35 +92,24 @@ function drawBelow(pieces, context) {
 		if (depth >= state.first && depth <= state.last) {
 			if (width >= TEXT_FROM || i === state.zoom) {
 				drawFrame(pieces, i, left, width);
+			} else if (width < THIN) {
+				addToTexture(texture, depth, left, width, tree.colours[tree.symbol[i]], isHit(i));
 			} else if (isHit(i)) {
 				hits.push([left, depth, Math.max(width, 2)]);
-			} else if (width >= THIN) {
-				paint(context, i, left, width);
 			} else {
-				gather(context, blocks, i, left, width);
+				paint(context, i, left, width);
 			}
 		}
-		i = depth >= state.last || width < SKIP ? tree.end[i] : i + 1;
+		i = depth >= state.last ? tree.end[i] : i + 1;
 	}
-	blocks.forEach((block) => paint(context, block.frame, block.left, block.right - block.left));
-	context.fillStyle = window.getComputedStyle(ui.app).getPropertyValue("--hit");
+	const match = window.getComputedStyle(ui.app).getPropertyValue("--hit").trim();
+	paintTexture(context, texture, isDark() ? data.dark : data.light, match);
+	context.fillStyle = match;
 	hits.forEach((hit) => context.fillRect(hit[0], top(hit[1]), hit[2], ROW - 1));
 }
 
 function isHit(frame) {
 	return search.active && search.symbols[tree.symbol[frame]] === 1;
-}
-
-function gather(context, blocks, frame, left, width) {
-	const block = blocks.get(tree.depth[frame]);
-	if (block && left - block.right < 0.5) {
-		block.right = left + width;
-		return;
-	}
-	if (block) {
-		paint(context, block.frame, block.left, block.right - block.left);
-	}
-	blocks.set(tree.depth[frame], { frame: frame, left: left, right: left + width });
 }
 
 // What is left between neighbours: a line as long as the frames are wide enough for one.
