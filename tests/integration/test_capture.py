@@ -33,6 +33,8 @@ def test_an_analyzer_that_dies_costs_the_names_only():
                 assert name == "SamplingProfileFinished", params
                 warning = [w for w in params["warnings"] if w["code"] == "analyzer_failed"]
                 assert warning and "SIGKILL" in warning[0]["message"], params["warnings"]
+                with open(params["svg_path"], encoding="utf-8") as picture:
+                    assert "functions are not named: " + warning[0]["message"].split(";")[0] in picture.read(), warning
                 stacks = read_folded(params["folded_path"])
                 assert sum(stacks.values()) == params["samples"]
                 frames = [frame for stack in stacks for frame in stack[1:]]
