@@ -2,7 +2,7 @@
 
 /*
  * A headless browser and its tabs, by the DevTools protocol over two pipes: nothing but node is needed. Used by tools/verify-svg.js and
- * tools/bench/svg.js.
+ * tools/bench/picture.js.
  */
 
 const { spawn } = require("child_process");

@@ -8,36 +8,15 @@ const os = require("os");
 const path = require("path");
 
 const { Browser, Page, pause } = require("./browser.js");
+const { readFolded, emptyFolded, listFrames, matched, graft, grouped, samples, share } = require("./verify-svg-folded.js");
+const { checkExpressions, checkCostly, checkSlow } = require("./verify-svg-search.js");
+const { checkThin } = require("./verify-svg-thin.js");
+const { check, equal, near, quiet, finish } = require("./verify-svg-tap.js");
 
-let number = 0;
-let failed = 0;
 let shots = null;
 
 function shot(name) {
 	return shots && path.join(shots, name);
-}
-
-function check(good, name, seen) {
-	number++;
-	failed += good ? 0 : 1;
-	console.log((good ? "ok " : "not ok ") + number + " - " + name);
-	if (!good) {
-		console.log("# seen: " + JSON.stringify(seen));
-	}
-}
-
-function equal(seen, expected, name) {
-	check(JSON.stringify(seen) === JSON.stringify(expected), name, seen);
-}
-
-async function near(page, frame, left, width, name) {
-	const span = await page.run(`document.querySelector(".pf-graph").clientWidth`);
-	const at = await page.place(frame);
-	check(at !== null && Math.abs(at[0] - left * span) < 1.6 && Math.abs(at[1] - width * span) < 1.6, name, at);
-}
-
-function quiet(page, name) {
-	equal(page.troubles, [], name + ": no exception, console message, dialog or request");
 }
 
 /* The numbers are those of picture_add_plain in tests/support/picture_samples.c: main 200 (compute 150 with multiply 120, read 50), worker 200. */
@@ -111,72 +90,6 @@ async function checkSearch(page) {
 	equal(await found(), "matched 50.00% (1)", "the root is no function and no match");
 	await page.key("Escape");
 	equal([await found(), await page.run(`document.querySelector("input").value`)], ["", ""], "Escape clears the search");
-}
-
-const EXPRESSION = path.join(__dirname, "../daemon/analyzer/export/flamegraph/expression.js");
-const PIECES = ["a", "b", "c", "A", ".", "\\d", "\\w", "\\b", "\\B", "^", "$", "[ab]", "[^a]", "[a-c\\]]", "(", "(?:", ")", "|", "*", "+", "?", "*?", "{2}",
-	"{1,2}", "{0,}", "{", "}", "]", "\\x61", "\\u0062", "\\.", "\\(", "::", "\\t", "\u00e9", "(?<n>", "\\s", "\\0", "-", "\\ca"];
-const LETTERS = ["a", "b", "c", "A", "B", "1", " ", "_", ":", "\n", ".", "(", "\u00e9", "\u00c9", "{", "]", "-"];
-
-/* The page's own expressions find what the browser's find. */
-function checkExpressions() {
-	const { expression } = new Function(fs.readFileSync(EXPRESSION, "utf8") + "\nreturn { expression };")();
-	const wrong = [];
-	const found = [0, 0];
-	let seed = 1;
-	const any = (list) => list[((seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0) >>> 16) % list.length];
-	const some = (list, most) => Array.from({ length: any([...Array(most).keys()]) }, () => any(list)).join("");
-	for (let i = 0; i < 20000; i++) {
-		const [source, flags] = [some(PIECES, 8), any(["", "i"])];
-		let known = null;
-		try {
-			known = new RegExp(source, flags);
-		} catch (error) {
-			continue;
-		}
-		const own = expression(source, flags);
-		for (const text of Array.from({ length: 6 }, () => some(LETTERS, 9))) {
-			found[known.test(text) ? 1 : 0]++;
-			if (known.test(text) !== own(text, Infinity)) {
-				wrong.push([source, flags, text, known.test(text)]);
-			}
-		}
-	}
-	check(wrong.length === 0 && found[0] > 10000 && found[1] > 10000, "expressions match what the browser's do", [found, wrong.slice(0, 5)]);
-}
-
-/* Longest of these: 1,000 ms for an expression, and what the browser needs besides. */
-async function checkCostly(browser, url) {
-	const page = await Page.open(browser);
-	const all = "matched 100.00% (1)"; // the thread, outermost
-	const none = "matched 0.00% (0)";
-	for (const [query, expected] of [[".*a.*b.*c.*d$", none], ["(.*)*$", all], ["(.*.*.*)*z", none], ["a(?=b)", none + ", look-around or back references: as text"],
-		["a".repeat(40000), none + ", too large an expression: as text"], ["((a{1000}){1000}){1000}", none + ", too large an expression: as text"]]) {
-		const before = Date.now();
-		await page.go(url + "#s=" + encodeURIComponent(query));
-		equal(await page.text(".pf-found"), expected, `a link with ${query.slice(0, 30)} is answered`);
-		await page.key("/");
-		await page.run(`document.querySelector("input").select()`);
-		await page.type(query);
-		equal(await page.text(".pf-found"), expected, "and so is the search");
-		check(Date.now() - before < 4000, "without a wait", Date.now() - before);
-	}
-	quiet(page, "costly");
-	await page.close();
-}
-
-/* Whose sets of places are others after nearly every character: no short cut helps, and it ends after a second. */
-async function checkSlow(browser, url) {
-	const page = await Page.open(browser);
-	await page.go(url);
-	await page.key("/");
-	const before = Date.now();
-	await page.type("a.{400}y");
-	const took = Date.now() - before;
-	equal(await page.text(".pf-found"), "matched 0.00% (0), too slow an expression: as text", "an expression that takes too long is given up");
-	check(took < 2500, "in time", took);
-	quiet(page, "slow");
-	await page.close();
 }
 
 async function checkKeys(page) {
@@ -382,59 +295,6 @@ async function checkInlined(browser, folder) {
 	await page.close();
 }
 
-/*
- * The numbers of frames and searches, counted anew from the folded stacks: each line is split and summed here, siblings in the order of
- * their bytes.
- */
-function readFolded(file) {
-	const root = { name: "all", total: 0, self: 0, children: new Map() };
-	for (const line of fs.readFileSync(file, "utf8").split("\n").filter((text) => text)) {
-		const [, stack, count] = /^(.*) ([1-9][0-9]*)$/.exec(line);
-		let node = root;
-		node.total += Number(count);
-		for (const frame of stack.split(";")) {
-			if (!node.children.has(frame)) {
-				node.children.set(frame, { name: frame.replace(/_\[k\]$/, ""), total: 0, self: 0, children: new Map() });
-			}
-			node = node.children.get(frame);
-			node.total += Number(count);
-		}
-		node.self += Number(count);
-	}
-	return root;
-}
-
-function listFrames(node, depth, start, list) {
-	list.push({ ...node, depth, start });
-	let next = start;
-	for (const [, child] of [...node.children].sort((a, b) => Buffer.compare(Buffer.from(a[0]), Buffer.from(b[0])))) {
-		listFrames(child, depth + 1, next, list);
-		next += child.total;
-	}
-	return list;
-}
-
-/* The weight of the stacks below the frame in which some frame matches, each once. */
-function matched(node, test) {
-	return test(node.name) ? node.total : [...node.children.values()].reduce((sum, child) => sum + matched(child, test), 0);
-}
-
-/* Adds the frames below one to those below another. */
-function graft(onto, node) {
-	onto.total += node.total;
-	onto.self += node.self;
-	for (const [name, child] of node.children) {
-		if (!onto.children.has(name)) {
-			onto.children.set(name, { name: child.name, total: 0, self: 0, children: new Map() });
-		}
-		graft(onto.children.get(name), child);
-	}
-}
-
-const grouped = (number) => number.toLocaleString("en-US");
-const samples = (number) => grouped(number) + (number === 1 ? " sample" : " samples");
-const share = (part, whole) => (part > 0 && part * 10000 < whole ? "<0.01%" : (part * 100 / whole).toFixed(2) + "%");
-
 async function checkFolded(browser, folder) {
 	const page = await Page.open(browser);
 	const frames = listFrames(readFolded(path.join(folder, "random.folded")), 0, 0, []);
@@ -468,53 +328,6 @@ async function checkFolded(browser, folder) {
 	}
 	check(wrong.length === 0, "matched shares are those of the folded stacks, each stack counted once", wrong);
 	quiet(page, "folded");
-	await page.close();
-}
-
-/* For each row of the canvas: its mean opacity, how often the colour changes from one pixel to the next, and the pixels in the colour of matches. */
-const painted = `(function () {
-	const canvas = document.querySelector(".pf-paint").cloneNode();
-	const context = canvas.getContext("2d", { willReadFrequently: true });
-	context.drawImage(document.querySelector(".pf-paint"), 0, 0);
-	return Array.from({ length: Math.floor(canvas.height / 18) }, function (none, row) {
-		const { data } = context.getImageData(0, row * 18 + 8, canvas.width, 1);
-		let sum = 0;
-		let changes = 0;
-		let marks = 0;
-		for (let i = 0; i < data.length; i += 4) {
-			sum += data[i + 3] / 255;
-			marks += data[i] === 0xea && data[i + 1] === 0x6d && data[i + 2] === 0xf2 ? 1 : 0;
-			changes += i > 0 && (data[i] !== data[i - 4] || data[i + 1] !== data[i - 3]) ? 1 : 0;
-		}
-		return [sum / canvas.width, changes, marks];
-	});
-})()`;
-
-/* Rows of frames that are all narrower than a pixel are as full as their frames are wide together, by the folded stacks. */
-async function checkThin(browser, folder) {
-	const page = await Page.open(browser, { width: 600, height: 700 });
-	await page.go("file://" + path.join(folder, "thin.svg"));
-	const frames = listFrames(readFolded(path.join(folder, "thin.folded")), 0, 0, []);
-	const rows = await page.run(painted);
-	const wrong = [];
-	for (let depth = 6; depth <= 20; depth++) {
-		const covered = frames.filter((frame) => frame.depth === depth).reduce((sum, frame) => sum + frame.total, 0) / frames[0].total;
-		// Every other pixel has four fifths of its colour.
-		if (!(Math.abs(rows[depth][0] / 0.9 - covered) < 0.02) || rows[depth][1] < 100) {
-			wrong.push([depth, covered, rows[depth]]);
-		}
-	}
-	check(wrong.length === 0, "what narrow frames fill looks full, and like many", wrong);
-	await page.key("/");
-	await page.type("function_3");
-	const share = frames.filter((frame) => frame.depth === 12 && frame.name === "function_3").reduce((sum, frame) => sum + frame.total, 0) / frames[0].total;
-	const marked = (await page.run(painted))[12][2] / 600;
-	check(Math.abs(marked - share) < 0.03, "matches among them have their share of the row", [marked, share]);
-	await page.run(`document.querySelector("input").select()`);
-	await page.type("rare");
-	equal((await page.run(painted)).map((row) => row[2]).filter((marks) => marks > 0), [2], "and one alone is seen");
-	await page.shot(shot("thin.png"));
-	quiet(page, "thin");
 	await page.close();
 }
 
@@ -587,7 +400,7 @@ async function checkLayouts(browser, url, folder) {
 	await page.go(url("merged"));
 	equal(await page.run(`[...document.querySelectorAll(".pf-frame")].slice(1, 4).map((f) => f.textContent)`).then((names) => names[0]), "main", "merged threads begin with the frames");
 	const threads = readFolded(path.join(folder, "merged.folded")).children;
-	const merged = { name: "all", total: 0, self: 0, children: new Map() };
+	const merged = emptyFolded("all");
 	threads.forEach((thread) => graft(merged, thread));
 	const small = listFrames(merged, 0, 0, []).filter((frame) => frame.total * 1000 < merged.total * 5).length;
 	check((await page.text(".pf-cut")).startsWith(grouped(small) + " frames below 41 samples (0.51%)"), "what is below the least share is told", [small, await page.text(".pf-cut")]);
@@ -736,7 +549,7 @@ async function main([program, ...args]) {
 		await checkStatic(browser, url("plain"));
 		await checkInlined(browser, folder);
 		await checkFolded(browser, folder);
-		await checkThin(browser, folder);
+		await checkThin(browser, folder, shot("thin.png"));
 		await checkAccess(browser, url("random"));
 		await checkCopy(browser, url("plain"));
 		await checkLayouts(browser, url, folder);
@@ -749,8 +562,7 @@ async function main([program, ...args]) {
 		await browser.close();
 		fs.rmSync(folder, { recursive: true, force: true });
 	}
-	console.log("1.." + number);
-	process.exitCode = failed > 0 ? 1 : 0;
+	finish();
 }
 
 main(process.argv.slice(2)).catch((error) => {

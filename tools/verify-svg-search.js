@@ -1,0 +1,77 @@
+"use strict";
+
+/* Searches that are hard: expressions against the browser's own, and those that take long. */
+
+const fs = require("fs");
+const path = require("path");
+
+const { Page } = require("./browser.js");
+const { check, equal, quiet } = require("./verify-svg-tap.js");
+
+const EXPRESSION = path.join(__dirname, "../daemon/analyzer/export/flamegraph/expression.js");
+const PIECES = ["a", "b", "c", "A", ".", "\\d", "\\w", "\\b", "\\B", "^", "$", "[ab]", "[^a]", "[a-c\\]]", "(", "(?:", ")", "|", "*", "+", "?", "*?", "{2}",
+	"{1,2}", "{0,}", "{", "}", "]", "\\x61", "\\u0062", "\\.", "\\(", "::", "\\t", "\u00e9", "(?<n>", "\\s", "\\0", "-", "\\ca"];
+const LETTERS = ["a", "b", "c", "A", "B", "1", " ", "_", ":", "\n", ".", "(", "\u00e9", "\u00c9", "{", "]", "-"];
+
+/* The page's own expressions find what the browser's find. */
+function checkExpressions() {
+	const { expression } = new Function(fs.readFileSync(EXPRESSION, "utf8") + "\nreturn { expression };")();
+	const wrong = [];
+	const found = [0, 0];
+	let seed = 1;
+	const any = (list) => list[((seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0) >>> 16) % list.length];
+	const some = (list, most) => Array.from({ length: any([...Array(most).keys()]) }, () => any(list)).join("");
+	for (let i = 0; i < 20000; i++) {
+		const [source, flags] = [some(PIECES, 8), any(["", "i"])];
+		let known = null;
+		try {
+			known = new RegExp(source, flags);
+		} catch (error) {
+			continue;
+		}
+		const own = expression(source, flags);
+		for (const text of Array.from({ length: 6 }, () => some(LETTERS, 9))) {
+			found[known.test(text) ? 1 : 0]++;
+			if (known.test(text) !== own(text, Infinity)) {
+				wrong.push([source, flags, text, known.test(text)]);
+			}
+		}
+	}
+	check(wrong.length === 0 && found[0] > 10000 && found[1] > 10000, "expressions match what the browser's do", [found, wrong.slice(0, 5)]);
+}
+
+/* Longest of these: 1,000 ms for an expression, and what the browser needs besides. */
+async function checkCostly(browser, url) {
+	const page = await Page.open(browser);
+	const all = "matched 100.00% (1)"; // the thread, outermost
+	const none = "matched 0.00% (0)";
+	for (const [query, expected] of [[".*a.*b.*c.*d$", none], ["(.*)*$", all], ["(.*.*.*)*z", none], ["a(?=b)", none + ", look-around or back references: as text"],
+		["a".repeat(40000), none + ", too large an expression: as text"], ["((a{1000}){1000}){1000}", none + ", too large an expression: as text"]]) {
+		const before = Date.now();
+		await page.go(url + "#s=" + encodeURIComponent(query));
+		equal(await page.text(".pf-found"), expected, `a link with ${query.slice(0, 30)} is answered`);
+		await page.key("/");
+		await page.run(`document.querySelector("input").select()`);
+		await page.type(query);
+		equal(await page.text(".pf-found"), expected, "and so is the search");
+		check(Date.now() - before < 4000, "without a wait", Date.now() - before);
+	}
+	quiet(page, "costly");
+	await page.close();
+}
+
+/* Whose sets of places are others after nearly every character: no short cut helps, and it ends after a second. */
+async function checkSlow(browser, url) {
+	const page = await Page.open(browser);
+	await page.go(url);
+	await page.key("/");
+	const before = Date.now();
+	await page.type("a.{400}y");
+	const took = Date.now() - before;
+	equal(await page.text(".pf-found"), "matched 0.00% (0), too slow an expression: as text", "an expression that takes too long is given up");
+	check(took < 2500, "in time", took);
+	quiet(page, "slow");
+	await page.close();
+}
+
+module.exports = { checkExpressions, checkCostly, checkSlow };
