@@ -456,6 +456,7 @@ async function checkShort(browser, url) {
 	const tops = await page.run(`[...document.querySelectorAll(".pf-tools input, .pf-tools button")].map((e) => e.offsetTop)`);
 	check(new Set(tops).size === 1, "at 320 pixels the tools stand in one line", tops);
 	await page.send("Emulation.setDeviceMetricsOverride", { width: 1200, height: 700, deviceScaleFactor: 1, mobile: false });
+	await pause(200);
 	const blank = await page.run(`innerWidth - document.querySelector(".pf-tools button:last-of-type").getBoundingClientRect().right`);
 	check(blank < 30, "and nothing is left free on their right", blank);
 	await page.close();
