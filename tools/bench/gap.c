@@ -1,6 +1,7 @@
 /*
  * What a sample costs the target: the hole that it leaves in a thread that does nothing but look at the clock, with the
- * sampler's events and with the same event without a call chain, in turns. Usage: bench-gap [seconds [rounds [hz [frames]]]]
+ * sampler's events and with the same event without a call chain, in turns; with "dwarf" the sampler copies 16 KiB of the stack in place of
+ * following frame pointers. Usage: bench-gap [seconds [rounds [hz [frames [fp|dwarf]]]]]
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,6 +22,7 @@
 
 #define ROUNDS_MAX 100
 #define TIMES_MAX  SPIN_HOLES_MAX
+#define COPY_BYTES 16384
 #define RING_BYTES (4u * 1024 * 1024) /* all samples of a round */
 
 struct times {
@@ -98,7 +100,8 @@ static void on_cpu_time(void *context, const struct sampler_cpu_time *time)
 	on_process_end(context, time->time_ns, time->pid);
 }
 
-static bool sample_with_chain(pid_t pid, uint64_t hz, unsigned seconds, struct times *times)
+static bool sample_with_chain(
+	pid_t pid, uint64_t hz, unsigned seconds, bool copies, struct times *times)
 {
 	struct sampler *sampler;
 	struct sampler_effective effective;
@@ -106,6 +109,7 @@ static bool sample_with_chain(pid_t pid, uint64_t hz, unsigned seconds, struct t
 	struct sampler_config config = {
 		.pid = pid,
 		.hz = hz,
+		.stack_bytes = copies ? COPY_BYTES : 0,
 		.sink = {times, on_process, on_process_end, on_thread, on_thread_end, on_mapping, on_sample,
 			on_loss, on_drained, on_throttled, on_cpu_time},
 	};
@@ -193,6 +197,7 @@ struct bench {
 	unsigned seconds;
 	uint64_t hz;
 	int frames, cpu;
+	bool copies;
 	struct times times;
 	uint64_t gaps[TIMES_MAX];
 };
@@ -209,7 +214,7 @@ static bool measure(struct bench *bench, bool has_chain, uint64_t *p5, uint64_t 
 	usleep(50000);
 	bench->times.count = 0;
 	bool done =
-		has_chain ? sample_with_chain(pid, bench->hz, bench->seconds, &bench->times)
+		has_chain ? sample_with_chain(pid, bench->hz, bench->seconds, bench->copies, &bench->times)
 				  : sample_without_chain(pid, bench->cpu, bench->hz, bench->seconds, &bench->times);
 	holes->must_end = 1;
 	kill(pid, SIGKILL);
@@ -255,7 +260,7 @@ int main(int argc, char **argv)
 	uint64_t hz = argc > 3 ? strtoull(argv[3], NULL, 10) : 4999;
 	int frames = argc > 4 ? atoi(argv[4]) : 38;
 	if (seconds == 0 || rounds == 0 || rounds > ROUNDS_MAX || hz == 0 || frames < 0) {
-		fprintf(stderr, "usage: bench-gap [seconds [rounds [hz [frames]]]]\n");
+		fprintf(stderr, "usage: bench-gap [seconds [rounds [hz [frames [fp|dwarf]]]]]\n");
 		return 2;
 	}
 	struct bench *bench = calloc(1, sizeof(*bench));
@@ -263,6 +268,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	*bench = (struct bench){.seconds = seconds, .hz = hz, .frames = frames};
+	bench->copies = argc > 5 && strcmp(argv[5], "dwarf") == 0;
 	bench->cpu = (int)sysconf(_SC_NPROCESSORS_ONLN) - 1;
 	bool done = run(bench, rounds);
 	free(bench);

@@ -4,12 +4,15 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+
+#define COPIED_BYTES 65536
 
 static uint32_t next_random(uint32_t *seed)
 {
@@ -50,12 +53,14 @@ pid_t spin_busy(size_t threads)
 		return child;
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (uintptr_t i = 1; i < threads; i++) {
+	/* On stacks of their own: below ours are the frames of who measures, whatever is in them. */
+	for (uintptr_t i = 0; i < threads; i++) {
 		pthread_t thread;
 		pthread_create(&thread, NULL, work, (void *)i);
 	}
-	work(NULL);
-	_exit(0);
+	for (;;) {
+		pause();
+	}
 }
 
 struct spin_holes *spin_holes_create(void)
@@ -105,6 +110,10 @@ pid_t spin_watch(struct spin_holes *holes, int cpu, int frames)
 	CPU_SET(cpu, &one);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sched_setaffinity(0, sizeof(one), &one);
+	/* Above it there is as much stack as is copied. */
+	char above[COPIED_BYTES];
+	memset(above, 1, sizeof(above));
+	__asm__ volatile("" : : "r"(above) : "memory");
 	watch(holes, frames);
 	_exit(0);
 }
