@@ -26,7 +26,8 @@ struct unwinding {
 	VEC(struct known_image) images; /* by id - 1 */
 	struct unwind_stack stack;
 	struct stitches *stitches; /* NULL: off */
-	uint64_t stacks, cut;
+	uint64_t stacks;
+	uint64_t short_copies; /* stacks that were cut where the copy has its greatest size */
 };
 
 /* Of the code that every process of this machine has. */
@@ -212,10 +213,11 @@ void unwinding_walk(
 		complete(unwinding, stack);
 	}
 	unwinding->stacks++;
-	unwinding->cut += unwinding->stack.end == UNWIND_CUT;
+	unwinding->short_copies += unwinding->stack.end == UNWIND_CUT && !sample->stack_ended;
 }
 
 bool unwinding_wants_more(const struct unwinding *unwinding)
 {
-	return unwinding->cut >= CUT_AT_LEAST && unwinding->cut * CUT_ONE_IN > unwinding->stacks;
+	return unwinding->short_copies >= CUT_AT_LEAST &&
+		   unwinding->short_copies * CUT_ONE_IN > unwinding->stacks;
 }

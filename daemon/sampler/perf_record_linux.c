@@ -199,6 +199,7 @@ static void take_stack(struct bytes *body, struct sampler_sample *sample)
 	}
 	sample->stack = stack;
 	sample->stack_bytes = (size_t)used;
+	sample->stack_ended = used < size;
 }
 
 /* u32 pid, tid; u64 time; and what sample_type says, in this order */

@@ -88,7 +88,8 @@ static void on_sample(void *context, const struct sampler_sample *sample)
 			(unsigned long long)sample->registers[7]);
 	}
 	if (sample->stack != NULL) {
-		say(context, sample->time_ns, " stack %zu of %02x", sample->stack_bytes, sample->stack[0]);
+		say(context, sample->time_ns, " stack %zu%s of %02x", sample->stack_bytes,
+			sample->stack_ended ? ", no more" : "", sample->stack[0]);
 	}
 	say(context, sample->time_ns, "%s\n", sample->cut ? " cut" : "");
 }
@@ -499,10 +500,12 @@ static void tells_registers_and_the_copied_stack(void **state)
 	put_copy(*state, PERF_SAMPLE_REGS_ABI_NONE, 0, 0, 0, 0);
 	put_copy(*state, PERF_SAMPLE_REGS_ABI_64, registers, 0, 0, 0);
 	put_copy(*state, PERF_SAMPLE_REGS_ABI_32, registers, 64, 64, 0);
-	copies_are_read(*state, "sample 10 100/101 known ffff pc 108 r7 107 stack 40 of 88\n"
+	put_copy(*state, PERF_SAMPLE_REGS_ABI_64, registers, 64, 64, 64);
+	copies_are_read(*state, "sample 10 100/101 known ffff pc 108 r7 107 stack 40, no more of 88\n"
 							"sample 10 100/101\n"
 							"sample 10 100/101 known ffff pc 108 r7 107\n"
-							"sample 10 100/101 stack 0 of 88\n");
+							"sample 10 100/101 stack 0, no more of 88\n"
+							"sample 10 100/101 known ffff pc 108 r7 107 stack 64 of 88\n");
 }
 
 static void refuses_copies_that_contradict_themselves(void **state)
