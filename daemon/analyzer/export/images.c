@@ -1,5 +1,6 @@
 #include "analyzer/export/images.h"
 
+#include "analyzer/export/quality.h"
 #include "analyzer/export/values.h"
 #include "base/vec.h"
 
@@ -99,6 +100,21 @@ static bool set_build_id(const struct json_input *input, json_t *object, uint32_
 	return id == NULL || set_hex(object, "build_id", id, len);
 }
 
+/* Of the samples with a frame in it, and of those whose stacks end in it. */
+static bool set_stacks(const struct json_input *input, json_t *object, uint32_t index)
+{
+	const struct attribution_image *counts = &input->attribution->images[index];
+	const char *fix = quality_image_fix(input, index);
+	json_t *stacks = json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "complete",
+		value_share(counts->complete, counts->samples), "stitched",
+		value_share(counts->stitched, counts->samples), "truncated",
+		value_share(counts->truncated, counts->samples), "broken_in", value_number(counts->broken),
+		"no_rule_in", value_number(counts->unruled), "unknown_in", value_number(counts->open));
+
+	return value_set(object, "stacks", stacks) &&
+		   (fix == NULL || value_set(stacks, "fix", json_string(fix)));
+}
+
 static json_t *image(const struct json_input *input, uint32_t index)
 {
 	const struct model_image *item = &input->model->images.items[index];
@@ -112,7 +128,7 @@ static json_t *image(const struct json_input *input, uint32_t index)
 		"unsymbolized", value_share(counts->unnamed, counts->frames));
 
 	if (object == NULL || !value_set_text(object, "path", input->strings, item->path) ||
-		!set_build_id(input, object, index) ||
+		!set_build_id(input, object, index) || !set_stacks(input, object, index) ||
 		(fix != NULL && !value_set(object, "fix", json_string(fix)))) {
 		json_decref(object);
 		return NULL;

@@ -146,7 +146,7 @@ static struct remedy ending(const struct json_input *input, enum journal_stack_e
 {
 	const struct attribution *attribution = input->attribution;
 	struct remedy remedy = {
-		.part = attribution->ends[end],
+		.part = attribution->faults[end],
 		.whole = attribution->samples,
 		.of_image = ends_in,
 		.context = (int)end,
@@ -161,7 +161,7 @@ static struct remedy ending(const struct json_input *input, enum journal_stack_e
 		break;
 	case JOURNAL_STACK_BROKEN:
 		remedy.what = is_unwound(input) ? "contradiction" : "no_frame_pointers";
-		remedy.part += attribution->ends[JOURNAL_STACK_LOOP];
+		remedy.part += attribution->faults[JOURNAL_STACK_LOOP];
 		remedy.message =
 			is_unwound(input)
 				? "stacks were cut where memory contradicts what the files say of their code"
@@ -171,7 +171,7 @@ static struct remedy ending(const struct json_input *input, enum journal_stack_e
 	case JOURNAL_STACK_COPY:
 		remedy.what = "stack_copy";
 		remedy.of_image = NULL;
-		remedy.message = "stacks are longer than what is copied of them (64 KiB at most)";
+		remedy.message = "stacks are longer than what can be copied of them (64 KiB, up to the first page that was never touched)";
 		remedy.hint = "with frame pointers in all of its code, unwind: fp has no such limit; else "
 					  "the outermost frames are missing";
 		break;
@@ -191,12 +191,29 @@ static struct remedy ending(const struct json_input *input, enum journal_stack_e
 		break;
 	default:
 		remedy.what = "end_unknown";
-		remedy.part = attribution->open;
 		remedy.message = "stacks end where nobody can tell whether callers are missing";
 		remedy.hint = POINTERS;
 		break;
 	}
 	return remedy;
+}
+
+const char *quality_image_fix(const struct json_input *input, uint32_t image)
+{
+	static const enum journal_stack_end ends[] = {
+		JOURNAL_STACK_BROKEN, JOURNAL_STACK_NO_RULE, JOURNAL_STACK_UNKNOWN};
+	const char *fix = NULL;
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		uint64_t samples = ends_in(input, image, (int)ends[i]);
+
+		if (samples > most) {
+			most = samples;
+			fix = ending(input, ends[i]).hint;
+		}
+	}
+	return fix;
 }
 
 static struct remedy hidden_kernel(const struct json_input *input)

@@ -20,4 +20,7 @@ json_t *quality_shares(const struct attribution *attribution);
 #define QUALITY_REMEDY_IMAGES 5
 json_t *quality_json(const struct json_input *input);
 
+/* What would help against the stacks that end in an image, a constant; NULL: none does, or nothing would. */
+const char *quality_image_fix(const struct json_input *input, uint32_t image);
+
 #endif

@@ -182,32 +182,67 @@ static struct attribution_image *outermost_image(
 	return image == MODEL_NONE ? NULL : &builder->attribution->images[image];
 }
 
+/* Which of an image's counts a stack belongs to. */
+enum reach { REACH_COMPLETE, REACH_STITCHED, REACH_TRUNCATED, REACH_OPEN };
+
+static void count_reach_of(struct attribution_image *image, enum reach reach, uint64_t samples)
+{
+	image->complete += reach == REACH_COMPLETE ? samples : 0;
+	image->stitched += reach == REACH_STITCHED ? samples : 0;
+	image->truncated += reach == REACH_TRUNCATED ? samples : 0;
+}
+
+/* Once in each image that has a frame of it. */
+static void count_reach(
+	struct builder *builder, const struct model_stack *stack, enum reach reach, uint64_t samples)
+{
+	struct attribution *attribution = builder->attribution;
+
+	builder->cell++;
+	for (size_t i = 0; i < stack->count; i++) {
+		uint32_t image = builder->model->frames.items[stack->first + i].image;
+
+		if (image != MODEL_NONE && builder->seen_by[image] != builder->cell) {
+			builder->seen_by[image] = builder->cell;
+			count_reach_of(&attribution->images[image], reach, samples);
+		}
+	}
+	attribution->complete += reach == REACH_COMPLETE ? samples : 0;
+	attribution->stitched += reach == REACH_STITCHED ? samples : 0;
+	attribution->truncated += reach == REACH_TRUNCATED ? samples : 0;
+	attribution->open += reach == REACH_OPEN ? samples : 0;
+}
+
 /* path[1] is the outermost frame. */
+static enum reach reach_of(const struct builder *builder, uint64_t end, bool is_stitched)
+{
+	struct bytes_text outermost = strings_text(builder->strings, builder->path.items[1].name);
+	bool may_be_all = end == JOURNAL_STACK_UNKNOWN || end == JOURNAL_STACK_NO_RULE;
+
+	if (is_stitched) {
+		return REACH_STITCHED;
+	}
+	if (end == JOURNAL_STACK_COMPLETE || (may_be_all && is_outermost(outermost))) {
+		return REACH_COMPLETE;
+	}
+	return end == JOURNAL_STACK_UNKNOWN ? REACH_OPEN : REACH_TRUNCATED;
+}
+
 static void count_end(
 	struct builder *builder, const struct model_stack *stack, uint64_t samples, bool is_stitched)
 {
 	struct attribution *attribution = builder->attribution;
-	struct bytes_text outermost = strings_text(builder->strings, builder->path.items[1].name);
 	uint64_t end = stack->end < JOURNAL_STACK_ENDS ? stack->end : JOURNAL_STACK_BROKEN;
-	bool may_be_all = end == JOURNAL_STACK_UNKNOWN || end == JOURNAL_STACK_NO_RULE;
+	enum reach reach = reach_of(builder, end, is_stitched);
+	struct attribution_image *image = outermost_image(builder, stack);
 
 	attribution->samples += samples;
 	attribution->ends[end] += samples;
-	if (is_stitched) {
-		attribution->stitched += samples;
+	count_reach(builder, stack, reach, samples);
+	if (reach == REACH_COMPLETE || reach == REACH_STITCHED) {
 		return;
 	}
-	if (end == JOURNAL_STACK_COMPLETE || (may_be_all && is_outermost(outermost))) {
-		attribution->complete += samples;
-		return;
-	}
-	struct attribution_image *image = outermost_image(builder, stack);
-
-	if (end == JOURNAL_STACK_UNKNOWN) {
-		attribution->open += samples;
-	} else {
-		attribution->truncated += samples;
-	}
+	attribution->faults[end] += samples;
 	if (image != NULL) {
 		image->open += end == JOURNAL_STACK_UNKNOWN ? samples : 0;
 		image->broken += end == JOURNAL_STACK_BROKEN || end == JOURNAL_STACK_LOOP ? samples : 0;

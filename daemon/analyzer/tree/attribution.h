@@ -18,6 +18,8 @@ struct attribution_image {
 	uint64_t samples;         /* samples with a frame in it */
 	uint64_t self;            /* samples whose innermost frame is in it */
 	uint64_t frames, unnamed; /* frames in it, times the samples of their stacks */
+	/* of its samples: what is known of their stacks, as for all (struct attribution) */
+	uint64_t complete, stitched, truncated;
 	/* samples whose stack ends in it: broken, nobody knows whether that is the end, or nothing is known about its code */
 	uint64_t broken, open, unruled;
 };
@@ -43,6 +45,8 @@ struct attribution {
 		truncated; /* cut at the depth limit or the end of the copy, contradicting memory, or no stack at all */
 	uint64_t open; /* neither: the method cannot tell whether they reached the outermost frame */
 	uint64_t ends[JOURNAL_STACK_ENDS]; /* by enum journal_stack_end */
+	uint64_t
+		faults[JOURNAL_STACK_ENDS]; /* of these, those that are neither complete nor stitched */
 	struct attribution_elsewhere elsewhere;
 	/* frames of programs (not of the kernel), times the samples of their stacks */
 	uint64_t frames, unnamed;
