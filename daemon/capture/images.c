@@ -167,6 +167,21 @@ static bool add(struct images *images, const struct sampler_mapping *mapping, ui
 	return true;
 }
 
+bool images_get(const struct images *images, uint32_t id, struct images_image *image)
+{
+	if (id == 0 || id > images->known.len) {
+		return false;
+	}
+	const struct image *found = &images->known.items[id - 1];
+	*image = (struct images_image){
+		.id = id,
+		.kind = found->kind,
+		.was_opened = found->was_opened,
+		.fd = found->fd,
+	};
+	return true;
+}
+
 bool images_find(
 	struct images *images, const struct sampler_mapping *mapping, struct images_image *image)
 {
@@ -180,14 +195,8 @@ bool images_find(
 	if (is_new && !add(images, mapping, hash)) {
 		return false;
 	}
-	const struct image *found = &images->known.items[index];
-	*image = (struct images_image){
-		.id = (uint32_t)(index + 1),
-		.is_new = is_new,
-		.kind = found->kind,
-		.was_opened = found->was_opened,
-		.fd = found->fd,
-	};
+	images_get(images, (uint32_t)(index + 1), image);
+	image->is_new = is_new;
 	return true;
 }
 

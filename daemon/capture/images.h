@@ -34,6 +34,9 @@ struct images_image {
 bool images_find(
 	struct images *images, const struct sampler_mapping *mapping, struct images_image *image);
 
+/* The image of an id. False: there is none. */
+bool images_get(const struct images *images, uint32_t id, struct images_image *image);
+
 /* How many files were not opened because descriptors ran out. */
 size_t images_not_opened(const struct images *images);
 const struct pipeline_image *images_opened(const struct images *images, size_t *count);

@@ -66,6 +66,16 @@ bool mappings_put(struct mappings *mappings, const struct mappings_range *range)
 	return is_changed || mappings->is_incomplete;
 }
 
+bool mappings_find(const struct mappings *mappings, uint64_t address, struct mappings_range *range)
+{
+	size_t i = find(mappings, address);
+	if (i == mappings->ranges.len || mappings->ranges.items[i].start > address) {
+		return false;
+	}
+	*range = mappings->ranges.items[i];
+	return true;
+}
+
 bool mappings_has(const struct mappings *mappings, uint64_t address)
 {
 	size_t i = find(mappings, address);

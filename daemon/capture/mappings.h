@@ -24,6 +24,8 @@ struct mappings {
 
 /* True when addresses in it may have meant something else so far. */
 bool mappings_put(struct mappings *mappings, const struct mappings_range *range);
+/* The range that holds the address. False: none is known. */
+bool mappings_find(const struct mappings *mappings, uint64_t address, struct mappings_range *range);
 /* Is code known to be there? True too when not all mappings are known, or none. */
 bool mappings_has(const struct mappings *mappings, uint64_t address);
 /* An exec. */

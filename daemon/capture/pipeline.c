@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "base/strings.h"
 #include "capture/images.h"
+#include "capture/moved_code.h"
 #include "profile/journal.h"
 #include "protocol/limits.h"
 #include "target/target.h"
@@ -30,6 +31,7 @@ struct pipeline {
 	struct strings *strings;
 	struct sample_stacks *stacks;
 	struct images *images;
+	struct moved_code moved;
 	struct map threads; /* tid → string id of its name; those that live */
 	uint64_t flushed_ns;
 	uint64_t cpu_time_ns;
@@ -44,6 +46,7 @@ void pipeline_destroy(struct pipeline *pipeline)
 	strings_destroy(pipeline->strings);
 	sample_stacks_destroy(pipeline->stacks);
 	images_destroy(pipeline->images);
+	moved_code_finish(&pipeline->moved);
 	map_finish(&pipeline->threads);
 	free(pipeline);
 }
@@ -180,6 +183,7 @@ static void take_process(void *context, const struct sampler_process *process)
 	if (process->is_exec) {
 		_Atomic uint64_t *first_ns = &pipeline->counters.first_exec_ns;
 		sample_stacks_exec(pipeline->stacks);
+		moved_code_clear(&pipeline->moved);
 		if (atomic_load_explicit(first_ns, memory_order_relaxed) == 0) {
 			atomic_store_explicit(first_ns, process->time_ns, memory_order_relaxed);
 		}
@@ -284,12 +288,21 @@ static void take_mapped(void *context, const struct sampler_mapping *mapping)
 	find_image(context, mapping, &image);
 }
 
-static void take_mapping(void *context, const struct sampler_mapping *mapping)
+static void take_mapping(void *context, const struct sampler_mapping *told)
 {
 	struct pipeline *pipeline = context;
+	struct sampler_mapping moved = *told;
+	const struct sampler_mapping *mapping = &moved;
 	struct images_image image;
-	if (!find_image(pipeline, mapping, &image)) {
+	if (told->pid != pipeline->pid) {
 		return;
+	}
+	if (!moved_code_find(&pipeline->moved, pipeline->images, told, &image, &moved.file_offset) &&
+		!find_image(pipeline, told, &image)) {
+		return;
+	}
+	if (image.kind == JOURNAL_IMAGE_ELF) {
+		moved_code_put(&pipeline->moved, mapping, image.id);
 	}
 	append(pipeline, &(struct journal_record){
 						 .type = JOURNAL_MAPPING,

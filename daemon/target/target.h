@@ -59,6 +59,9 @@ bool target_is_ours(pid_t pid, struct error *err);
  */
 int target_open_mapped_file(pid_t pid, const struct target_mapping *mapping, struct error *err);
 
+/* Bytes of its memory (process_vm_readv(2)): all of them, or false (it has ended, nothing is mapped there, or it may not be read). */
+bool target_read_memory(pid_t pid, uint64_t address, void *bytes, size_t len);
+
 /*
  * The kernel's own symbol table, lines "address type name [module]" (/proc/kallsyms); addresses are 0 for whom
  * kernel.kptr_restrict keeps them from (proc_sys_kernel(5)). Owned; -1: not there.

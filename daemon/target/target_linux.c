@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/uio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -470,6 +471,13 @@ int target_open_mapped_file(pid_t pid, const struct target_mapping *mapping, str
 		*err = first;
 	}
 	return fd;
+}
+
+bool target_read_memory(pid_t pid, uint64_t address, void *bytes, size_t len)
+{
+	struct iovec here = {.iov_base = bytes, .iov_len = len};
+	struct iovec there = {.iov_base = (void *)(uintptr_t)address, .iov_len = len};
+	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)len;
 }
 
 int target_open_kernel_symbols(void)

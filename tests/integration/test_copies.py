@@ -73,5 +73,20 @@ def test_cut_stacks_are_completed_with_the_only_callers_and_marked():
         assert remedy["share"] > 0.3 and "64 KiB" in remedy["message"], remedy
 
 
+def test_code_that_was_moved_to_memory_without_a_file_is_still_the_files():
+    with Daemon() as daemon:
+        client = daemon.connect()
+        profile = record(client, [target("moved")], hz=HZ)
+        assert profile.exited["exit_code"] == 0, profile.exited
+        before, behind, other = (int(word) for word in profile.output.split())
+        chain = ("main", "work", "outer", "middle", "leaf")
+        whole = sum(count for stack, count in profile.folded.items() if stack[-len(chain):] == chain)
+        assert near(whole, before + behind, HZ), (whole, before, behind, profile.folded)
+        # What was put there afterwards is other code: it has no name, and callers that it does not lead to are not invented.
+        strange = {stack: count for stack, count in profile.folded.items() if stack[-1].startswith("[anon")}
+        assert near(sum(strange.values()), other, HZ), (strange, other)
+        assert all(len(stack) == 2 for stack in strange), strange
+
+
 if __name__ == "__main__":
     main(globals())
