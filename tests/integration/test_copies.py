@@ -1,4 +1,8 @@
 """Stacks without frame pointers, unwound from copies: chains that the program knows itself, copies that grow, cut stacks that are completed."""
+import os
+import shutil
+import subprocess
+
 from harness import Daemon, capture_end, main, output_bytes, skip, target
 from profiles import near, record
 
@@ -71,6 +75,25 @@ def test_cut_stacks_are_completed_with_the_only_callers_and_marked():
         assert plain.data["quality"]["stitched"] == 0 and plain.data["quality"]["truncated"] > 0.3, plain.data["quality"]
         remedy, = [remedy for remedy in plain.data["quality"]["remedies"] if remedy["what"] == "stack_copy"]
         assert remedy["share"] > 0.3 and "64 KiB" in remedy["message"], remedy
+
+
+def test_a_program_with_musl_has_its_own_chain():
+    if not shutil.which("musl-gcc"):
+        skip("needs musl-gcc")
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "targets", "copies.c")
+    with Daemon() as daemon:
+        client = daemon.connect()
+        path = os.path.join(daemon.root, "copies_musl")
+        for how in (["-static"], []):
+            subprocess.run(["musl-gcc", "-std=gnu11", "-O2", "-fomit-frame-pointer", *how, source, "-o", path], check=True)
+            profile = record(client, [path, "small", "300"], hz=HZ)
+            small, _ = (int(word) for word in profile.output.split())
+            assert near(sum(count for stack, count in profile.folded.items() if is_whole(stack)), small, HZ), (profile.folded, small)
+            # musl has no call-frame information: what lies outside of main is told to end there, not invented.
+            outside = {stack[1:-len(CHAIN)] for stack in profile.folded if is_whole(stack)}
+            assert all(len(frames) <= 1 for frames in outside), outside
+            ends = profile.data["stacks"]["ends"]
+            assert ends["complete"] + ends["no_rule"] == profile.count, ends
 
 
 def test_code_that_was_moved_to_memory_without_a_file_is_still_the_files():

@@ -25,6 +25,8 @@ static const char *const OUTERMOST[] = {
 	"main",
 	"__libc_start_main",
 	"__libc_start_call_main",
+	"libc_start_main_stage2", /* musl */
+	"_start_c",
 	"clone",
 	"__clone",
 	"clone3",
