@@ -53,9 +53,9 @@ static bool write_folded(struct job *job, struct buffer *out, json_t *facts)
 		   json_object_set_new(facts, "stacks", json_integer((json_int_t)stacks)) == 0;
 }
 
-static bool write_json(struct job *job, struct buffer *out, json_t *facts)
+static struct json_input input_of(const struct job *job)
 {
-	const struct json_input input = {
+	return (struct json_input){
 		.facts = job->facts,
 		.model = job->model,
 		.symbols = job->symbols,
@@ -64,6 +64,11 @@ static bool write_json(struct job *job, struct buffer *out, json_t *facts)
 		.warnings = job->warnings,
 		.artifacts = job->artifacts,
 	};
+}
+
+static bool write_json(struct job *job, struct buffer *out, json_t *facts)
+{
+	const struct json_input input = input_of(job);
 
 	(void)facts;
 	return json_write(out, &input);
@@ -360,20 +365,22 @@ static bool attribute(struct job *job)
 	if (job->attribution == NULL) {
 		return false;
 	}
-	job->warnings =
-		summary_warnings(job->facts, job->model, job->symbols, job->strings, job->attribution);
+	const struct json_input input = input_of(job);
+
+	job->warnings = summary_warnings(&input);
 	return job->warnings != NULL && warn_of_kept(job) && list_artifacts(job);
 }
 
 static json_t *done_message(const struct job *job)
 {
 	const struct model *model = job->model;
+	const struct json_input input = input_of(job);
 
 	return json_pack("{s:s,s:o,s:O,s:I,s:I,s:I,s:I,s:O}", "type", "done", "summary",
-		summary_create(model, job->strings, job->attribution, duration_ms(job)), "warnings",
-		job->warnings, "samples", (json_int_t)model_samples(model), "lost",
-		(json_int_t)model_lost(model), "threads", (json_int_t)model->threads.len, "truncated",
-		(json_int_t)job->attribution->truncated, "outputs", job->written);
+		summary_create(&input, duration_ms(job)), "warnings", job->warnings, "samples",
+		(json_int_t)model_samples(model), "lost", (json_int_t)model_lost(model), "threads",
+		(json_int_t)model->threads.len, "truncated", (json_int_t)job->attribution->truncated,
+		"outputs", job->written);
 }
 
 json_t *job_finish(struct job *job, struct error *err)

@@ -204,13 +204,15 @@ static void export(const struct model *model, struct symbols *symbols, struct st
 	if (attribution == NULL || attribution->samples != model_samples(model)) {
 		abort();
 	}
-	json_t *warnings = summary_warnings(NULL, model, symbols, strings, attribution);
-	json_t *summary = summary_create(model, strings, attribution, 1);
-	const struct json_input input = {.model = model,
+	struct json_input input = {
+		.model = model,
 		.symbols = symbols,
 		.strings = strings,
 		.attribution = attribution,
-		.warnings = warnings};
+	};
+	json_t *warnings = summary_warnings(&input);
+	json_t *summary = summary_create(&input, 1);
+	input.warnings = warnings;
 	if (length_of(warnings) + length_of(summary) > ANALYSIS_PACKET_BYTES - 4096) {
 		abort();
 	}

@@ -44,6 +44,7 @@ def of_usual_programs(client):
     yield recorded(client, [target("shares"), "3", "40", "0"], hz=1999)
     yield recorded(client, [target("shares_stripped"), "1", "60", "0"], hz=1999)
     yield recorded(client, [target("recursion")], hz=1999, max_depth=8)
+    yield recorded(client, [target("copies"), "small", "200"], unwind="fp")
     yield recorded(client, [target("forks")], hz=499)  # a warning: its child is not sampled
     yield recorded(client, [target("hostile")], hz=1999)
     yield recorded(client, [target("brief"), "30", "200", "60"], hz=999)

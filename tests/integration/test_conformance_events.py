@@ -169,7 +169,7 @@ MEMBERS = {
           "state, elapsed_ms, duration_ms, samples, lost, threads, stacks, truncated, permille}` · `SamplingProfileFinished {capture_id, "
           "build_id, pid, reason, samples, lost, folded_path, svg_path, metadata_path, artifacts, summary, warnings, label}`", "and "
           "summary is {duration_ms, threads, quality {complete, stitched, truncated, unsymbolized: shares}, top [{function, self, "
-          "total}] (10)} · `SamplingProfileFailed {capture_id, build_id, pid, error, label}`; build_id is null in captures of a bare "
+          "total}] (10), images [{image, samples, complete, stitched, truncated: shares of its samples}] (5, by samples)} · `SamplingProfileFailed {capture_id, build_id, pid, error, label}`; build_id is null in captures of a bare "
           "pid; a failed capture stays listed, with its error and whatever was kept, until it is deleted")
 def test_events_of_captures():
     with Daemon() as daemon, Gate(daemon, [target("threads")]) as gate:
@@ -194,7 +194,7 @@ def test_events_of_captures():
             for line in file:
                 stacks[line.rsplit(" ", 1)[0]] = int(line.rsplit(" ", 1)[1])
         summary = finished["summary"]
-        assert set(summary) == {"duration_ms", "threads", "quality", "top"}
+        assert set(summary) == {"duration_ms", "threads", "quality", "top", "images"}
         assert set(summary["quality"]) == {"complete", "stitched", "truncated", "unsymbolized"}
         assert all(0 <= share <= 1 for share in summary["quality"].values()) and 600 <= summary["duration_ms"] <= 800
         assert 0 < len(summary["top"]) <= 10
@@ -202,6 +202,10 @@ def test_events_of_captures():
             own = sum(count for stack, count in stacks.items() if stack.split(";")[-1] == each["function"])
             total = sum(count for stack, count in stacks.items() if each["function"] in stack.split(";")[1:])
             assert set(each) == {"function", "self", "total"} and (own, total) == (each["self"], each["total"]), (each, own, total)
+        with open(finished["metadata_path"]) as file:
+            told = json.load(file)["images"]
+        assert summary["images"] == [{"image": os.path.basename(image["path"]).strip("[]"), "samples": image["samples"],
+                                      **{name: image["stacks"][name] for name in ("complete", "stitched", "truncated")}} for image in told[:5]], (summary, told)
         assert failure["error"]["data"]["code"] == "no_samples"
         daemon.stop()
         daemon.start()

@@ -75,6 +75,18 @@ static void sample(struct fixture *fixture, const struct recorded_frame *frames,
 	recorded_samples(&fixture->journal, 11, 5, in_other);
 }
 
+static struct json_input input_of(const struct fixture *fixture)
+{
+	return (struct json_input){
+		.facts = fixture->facts,
+		.model = fixture->model,
+		.symbols = fixture->symbols,
+		.strings = fixture->strings,
+		.attribution = fixture->attribution,
+		.warnings = fixture->warnings,
+	};
+}
+
 static void attribute(struct fixture *fixture)
 {
 	recorded_seal(&fixture->journal);
@@ -86,8 +98,9 @@ static void attribute(struct fixture *fixture)
 	fixture->attribution =
 		attribution_create(fixture->model, fixture->symbols, fixture->strings, NULL, NULL);
 	assert_non_null(fixture->attribution);
-	fixture->warnings = summary_warnings(
-		fixture->facts, fixture->model, fixture->symbols, fixture->strings, fixture->attribution);
+	const struct json_input input = input_of(fixture);
+
+	fixture->warnings = summary_warnings(&input);
 	assert_non_null(fixture->warnings);
 }
 
@@ -96,14 +109,7 @@ static json_t *written(struct fixture *fixture)
 	struct buffer out = {0};
 
 	attribute(fixture);
-	const struct json_input input = {
-		.facts = fixture->facts,
-		.model = fixture->model,
-		.symbols = fixture->symbols,
-		.strings = fixture->strings,
-		.attribution = fixture->attribution,
-		.warnings = fixture->warnings,
-	};
+	const struct json_input input = input_of(fixture);
 
 	assert_true(json_write(&out, &input));
 	for (size_t i = 0; i < out.len; i++) {
@@ -411,7 +417,8 @@ static void sums_up_in_few_and_short_words(void **state)
 			&(struct journal_record){.type = JOURNAL_NOTE, .note = {200 + i, 200 + i}});
 	}
 	attribute(fixture);
-	json_t *summary = summary_create(fixture->model, fixture->strings, fixture->attribution, 1234);
+	const struct json_input input = input_of(fixture);
+	json_t *summary = summary_create(&input, 1234);
 	json_t *both = json_pack("[O,o]", fixture->warnings, summary);
 	char *dumped = json_dumps(both, JSON_ENSURE_ASCII | JSON_COMPACT);
 
@@ -420,6 +427,7 @@ static void sums_up_in_few_and_short_words(void **state)
 	assert_int_equal(json_array_size(at(summary, "top")), SUMMARY_TOP);
 	assert_number(summary, "top.0.self", 100);
 	assert_number(summary, "top.9.self", 91);
+	assert_true(json_is_array(at(summary, "images")));
 	assert_int_equal(json_array_size(fixture->warnings), SUMMARY_MAX_WARNINGS);
 	assert_in_range(strlen(dumped), 1, 100 * 1024);
 	free(dumped);
@@ -455,7 +463,8 @@ static void gives_the_exact_bytes_of_a_name_that_is_no_text(void **state)
 							   .frame = {3, JOURNAL_FRAME_INTERPRETED, TEXT_BAD, 0, 0, 0}});
 	sample(fixture, frames, 1, 3, 0);
 	json_t *json = written(fixture);
-	json_t *summary = summary_create(fixture->model, fixture->strings, fixture->attribution, 1);
+	const struct json_input input = input_of(fixture);
+	json_t *summary = summary_create(&input, 1);
 
 	assert_string(json, "functions.0.function", "bad\xef\xbf\xbd");
 	assert_string(json, "functions.0.function_b64", "YmFk/w==");

@@ -142,6 +142,19 @@ static const char *depth_hint(const struct json_input *input)
 	"code that moves its own stack does that (coroutines, generated code without frame "           \
 	"pointers); of other programs please report it"
 
+/* Who asked for frame pointers need not: whoever has nothing else (a machine that is not known) must build with them. */
+static const char *pointers_hint(const struct json_input *input)
+{
+	const json_t *options = json_object_get(input->facts, "options");
+	const char *unwind = json_string_value(json_object_get(options, "unwind"));
+
+	return unwind != NULL && strcmp(unwind, "fp") == 0
+			   ? "unwind: auto (the default) needs no frame pointers; or build the named files "
+				 "with "
+				 "-fno-omit-frame-pointer"
+			   : POINTERS;
+}
+
 static struct remedy ending(const struct json_input *input, enum journal_stack_end end)
 {
 	const struct attribution *attribution = input->attribution;
@@ -166,12 +179,13 @@ static struct remedy ending(const struct json_input *input, enum journal_stack_e
 			is_unwound(input)
 				? "stacks were cut where memory contradicts what the files say of their code"
 				: "stacks were cut where the frame pointer leads nowhere";
-		remedy.hint = is_unwound(input) ? UNUSUAL : POINTERS;
+		remedy.hint = is_unwound(input) ? UNUSUAL : pointers_hint(input);
 		break;
 	case JOURNAL_STACK_COPY:
 		remedy.what = "stack_copy";
 		remedy.of_image = NULL;
-		remedy.message = "stacks are longer than what can be copied of them (64 KiB, up to the first page that was never touched)";
+		remedy.message = "stacks are longer than what can be copied of them (64 KiB, up to the "
+						 "first page that was never touched)";
 		remedy.hint = "with frame pointers in all of its code, unwind: fp has no such limit; else "
 					  "the outermost frames are missing";
 		break;
@@ -192,10 +206,31 @@ static struct remedy ending(const struct json_input *input, enum journal_stack_e
 	default:
 		remedy.what = "end_unknown";
 		remedy.message = "stacks end where nobody can tell whether callers are missing";
-		remedy.hint = POINTERS;
+		remedy.hint = pointers_hint(input);
 		break;
 	}
 	return remedy;
+}
+
+const char *quality_stack_warning(const struct json_input *input, char *text, size_t room)
+{
+	static const enum journal_stack_end ends[] = {
+		JOURNAL_STACK_DEPTH, JOURNAL_STACK_COPY, JOURNAL_STACK_BROKEN, JOURNAL_STACK_NO_RULE};
+	struct remedy most = {0};
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		struct remedy remedy = ending(input, ends[i]);
+		double least = ends[i] == JOURNAL_STACK_DEPTH ? QUALITY_DEPTH_SHARE : QUALITY_CUT_SHARE;
+
+		if (remedy.part > most.part && (double)remedy.part >= least * (double)remedy.whole) {
+			most = remedy;
+		}
+	}
+	if (most.part > 0) {
+		snprintf(text, room, "%.0f %% of the %s", (double)most.part * 100 / (double)most.whole,
+			most.message);
+	}
+	return most.hint;
 }
 
 const char *quality_image_fix(const struct json_input *input, uint32_t image)

@@ -20,6 +20,14 @@ json_t *quality_shares(const struct attribution *attribution);
 #define QUALITY_REMEDY_IMAGES 5
 json_t *quality_json(const struct json_input *input);
 
+/*
+ * Why many stacks are cut, when they are (QUALITY_DEPTH_SHARE of them at the depth limit, QUALITY_CUT_SHARE for another reason): "N % of the stacks …" into
+ * text; returns what would help, a constant. NULL: they are not.
+ */
+#define QUALITY_DEPTH_SHARE 0.01
+#define QUALITY_CUT_SHARE   0.05
+const char *quality_stack_warning(const struct json_input *input, char *text, size_t room);
+
 /* What would help against the stacks that end in an image, a constant; NULL: none does, or nothing would. */
 const char *quality_image_fix(const struct json_input *input, uint32_t image);
 

@@ -6,6 +6,7 @@
 
 #include "analyzer/export/quality.h"
 #include "analyzer/export/values.h"
+#include "base/vec.h"
 #include "protocol/text.h"
 
 #define LOW_SHARE           0.95
@@ -50,12 +51,52 @@ static json_t *top(const struct strings *strings, const struct functions *functi
 	return array;
 }
 
-json_t *summary_create(const struct model *model, const struct strings *strings,
-	const struct attribution *attribution, uint64_t duration_ms)
+static json_t *image(const struct json_input *input, uint32_t index)
 {
-	return json_pack("{s:o,s:o,s:o,s:o}", "duration_ms", value_number(duration_ms), "threads",
-		value_number(model->threads.len), "quality", quality_shares(attribution), "top",
-		top(strings, &attribution->functions));
+	const struct attribution_image *counts = &input->attribution->images[index];
+	struct bytes_text name =
+		strings_text(input->strings, symbols_image_name(input->symbols, index));
+	json_t *object = json_pack("{s:o,s:o,s:o,s:o}", "samples", value_number(counts->samples),
+		"complete", value_share(counts->complete, counts->samples), "stitched",
+		value_share(counts->stitched, counts->samples), "truncated",
+		value_share(counts->truncated, counts->samples));
+
+	if (object == NULL || !text_set(object, "image", name.data, cut(name, SUMMARY_NAME_BYTES))) {
+		json_decref(object);
+		return NULL;
+	}
+	return object;
+}
+
+/* Those with most samples. */
+static json_t *images(const struct json_input *input)
+{
+	VEC(struct value_ranked) ranked = {0};
+	bool done = true;
+
+	for (size_t i = 0; done && i < input->model->images.len; i++) {
+		const struct value_ranked item = {input->attribution->images[i].samples, (uint32_t)i};
+
+		done = item.samples == 0 || VEC_PUSH(&ranked, item);
+	}
+	value_rank(ranked.items, ranked.len);
+	json_t *array = done ? json_array() : NULL;
+
+	for (size_t i = 0; array != NULL && i < ranked.len && i < SUMMARY_IMAGES; i++) {
+		if (json_array_append_new(array, image(input, ranked.items[i].index)) != 0) {
+			json_decref(array);
+			array = NULL;
+		}
+	}
+	VEC_FINISH(&ranked);
+	return array;
+}
+
+json_t *summary_create(const struct json_input *input, uint64_t duration_ms)
+{
+	return json_pack("{s:o,s:o,s:o,s:o,s:o}", "duration_ms", value_number(duration_ms), "threads",
+		value_number(input->model->threads.len), "quality", quality_shares(input->attribution),
+		"top", top(input->strings, &input->attribution->functions), "images", images(input));
 }
 
 /* False: memory is out. A full list stays as it is. */
@@ -141,20 +182,12 @@ static bool warn_unnamed(
 }
 
 /* A picture whose stacks do not begin where the program does is easily misread. */
-static bool warn_cut(json_t *array, const struct attribution *attribution)
+static bool warn_cut(json_t *array, const struct json_input *input)
 {
-	char text[128];
-	uint64_t cut = attribution->ends[JOURNAL_STACK_DEPTH];
-	uint64_t percent = attribution->samples == 0
-						   ? 0
-						   : (uint64_t)((double)cut * 100.0 / (double)attribution->samples);
+	char text[192];
+	const char *hint = quality_stack_warning(input, text, sizeof(text));
 
-	snprintf(text, sizeof(text),
-		"%" PRIu64 " %% of the stacks reached the depth limit and lack their outermost frames",
-		percent);
-	return percent < 1 ||
-		   warn(array, json_string("stacks_cut"), json_string(text),
-			   "raise max_depth, or kernel.perf_event_max_stack when that is the limit");
+	return hint == NULL || warn(array, json_string("stacks_cut"), json_string(text), hint);
 }
 
 /*
@@ -195,16 +228,16 @@ static bool warn_throttled(json_t *array, const struct model *model)
 			   "choose a lower hz, or as root raise kernel.perf_event_max_sample_rate");
 }
 
-json_t *summary_warnings(const json_t *facts, const struct model *model,
-	const struct symbols *symbols, const struct strings *strings,
-	const struct attribution *attribution)
+json_t *summary_warnings(const struct json_input *input)
 {
+	const struct model *model = input->model;
 	json_t *array = json_array();
 
-	if (array == NULL || !warn_damage(array, model, strings) || !warn_rate(array, facts, model) ||
-		!warn_throttled(array, model) || !warn_kernel(array, symbols) ||
-		!warn_changed(array, model, symbols) || !warn_cut(array, attribution) ||
-		!warn_unnamed(array, symbols, attribution) || !warn_notes(array, model, strings)) {
+	if (array == NULL || !warn_damage(array, model, input->strings) ||
+		!warn_rate(array, input->facts, model) || !warn_throttled(array, model) ||
+		!warn_kernel(array, input->symbols) || !warn_changed(array, model, input->symbols) ||
+		!warn_cut(array, input) || !warn_unnamed(array, input->symbols, input->attribution) ||
+		!warn_notes(array, model, input->strings)) {
 		json_decref(array);
 		return NULL;
 	}
