@@ -120,7 +120,6 @@ void unwinding_map(struct unwinding *unwinding, const struct sampler_mapping *ma
 		.length = mapping->length,
 		.file_offset = mapping->file_offset,
 		.is_executable = true,
-		.is_anonymous = kind == JOURNAL_IMAGE_ANONYMOUS || kind == JOURNAL_IMAGE_UNKNOWN,
 		.cfi = code_of(unwinding, image, kind, fd),
 	};
 	unwind_space_put(&unwinding->space, &put);

@@ -128,33 +128,13 @@ bool unwind_space_remove(struct unwind_space *space, uint64_t start, uint64_t le
 	return length == 0 || cut(space, start, end_of(start, length));
 }
 
-/* The image of which [start, end) was a part, when something of it is left beside. */
-static const struct unwind_range *neighbour(
-	const struct unwind_space *space, uint64_t start, uint64_t end)
-{
-	const struct unwind_range *old = unwind_space_find(space, start);
-
-	if (old == NULL || old->cfi == NULL || end > old->end ||
-		(start == old->start && end == old->end)) {
-		return NULL;
-	}
-	return old;
-}
-
-static struct unwind_range range_of(
-	const struct unwind_space *space, const struct unwind_mapping *mapping)
+static struct unwind_range range_of(const struct unwind_mapping *mapping)
 {
 	struct unwind_range range = {
 		.start = mapping->start, .end = end_of(mapping->start, mapping->length)};
-	const struct unwind_range *old = mapping->cfi == NULL && mapping->is_anonymous
-										 ? neighbour(space, range.start, range.end)
-										 : NULL;
 
-	if (old != NULL) {
-		range.bias = old->bias;
-		range.cfi = old->cfi;
-	} else if (mapping->cfi != NULL && image_bias(cfi_image(mapping->cfi), mapping->start,
-										   mapping->length, mapping->file_offset, &range.bias)) {
+	if (mapping->cfi != NULL && image_bias(cfi_image(mapping->cfi), mapping->start, mapping->length,
+									mapping->file_offset, &range.bias)) {
 		range.cfi = mapping->cfi;
 	}
 	return range;
@@ -171,7 +151,7 @@ static bool is_there(const struct unwind_space *space, const struct unwind_range
 
 bool unwind_space_put(struct unwind_space *space, const struct unwind_mapping *mapping)
 {
-	struct unwind_range range = range_of(space, mapping);
+	struct unwind_range range = range_of(mapping);
 
 	if (mapping->length == 0) {
 		return true;

@@ -39,14 +39,12 @@ void unwind_space_finish(struct unwind_space *space);
 struct unwind_mapping {
 	uint64_t start, length, file_offset;
 	bool is_executable; /* others only take away what was there */
-	bool is_anonymous;  /* memory without a file */
 	struct cfi *cfi;
 };
 
 /*
- * Replaces what it overlaps. A mapping that shows none of the image's segments is code without a file. Anonymous code that replaces a part of
- * an image's code, and touches what is left of it, is that code (text that was copied to huge pages). False: memory is out, or there
- * are UNWIND_RANGES; what it overlaps is gone then.
+ * Replaces what it overlaps. A mapping that shows none of the image's segments is code without a file. (Who knows that memory without a file holds an
+ * image's code gives the image.) False: memory is out, or there are UNWIND_RANGES; what it overlaps is gone then.
  */
 bool unwind_space_put(struct unwind_space *space, const struct unwind_mapping *mapping);
 /* munmap. False: memory is out, when one range becomes two. */

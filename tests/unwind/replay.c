@@ -116,7 +116,6 @@ static void map(struct replay *replay, const struct corpus_event *event)
 		.length = event->length,
 		.file_offset = event->file_offset,
 		.is_executable = event->is_executable,
-		.is_anonymous = event->inode == 0,
 		.cfi = image->cfi,
 	};
 
