@@ -206,8 +206,8 @@ enum cfi_result cfi_entry_at(
 	return result == CFI_NONE ? find_in_index(cfi, &cfi->debug_frames, reader, pc, entry) : result;
 }
 
-enum cfi_result cfi_row_at(
-	struct cfi *cfi, struct cfi_reader *reader, uint64_t pc, struct cfi_row *row)
+enum cfi_result cfi_row_at(struct cfi *cfi, struct cfi_reader *reader, uint64_t pc,
+	struct cfi_row *row, struct cfi_range *range)
 {
 	struct cfi_entry entry;
 
@@ -216,5 +216,5 @@ enum cfi_result cfi_row_at(
 	}
 	enum cfi_result result = cfi_entry_at(cfi, reader, pc, &entry);
 
-	return result == CFI_FOUND ? cfi_program_run(cfi->machine, &entry, pc, row) : result;
+	return result == CFI_FOUND ? cfi_program_run(cfi->machine, &entry, pc, row, range) : result;
 }

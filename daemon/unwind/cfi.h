@@ -39,10 +39,10 @@ const struct unwind_machine *cfi_machine(const struct cfi *cfi);
 
 /*
  * The row that holds at pc, an address of the image. CFI_NONE: no FDE says anything about it. The row's expressions are borrowed from the
- * reader until its next use.
+ * reader until its next use. range (or NULL): where it holds.
  */
-enum cfi_result cfi_row_at(
-	struct cfi *cfi, struct cfi_reader *reader, uint64_t pc, struct cfi_row *row);
+enum cfi_result cfi_row_at(struct cfi *cfi, struct cfi_reader *reader, uint64_t pc,
+	struct cfi_row *row, struct cfi_range *range);
 /* The entry itself, for who wants every row of it. */
 enum cfi_result cfi_entry_at(
 	struct cfi *cfi, struct cfi_reader *reader, uint64_t pc, struct cfi_entry *entry);

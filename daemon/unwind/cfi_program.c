@@ -42,6 +42,7 @@ struct program {
 	struct bytes in;
 	uint64_t address;    /* of the first of the bytes */
 	uint64_t pc, target; /* where the row holds that is made; the row that is wanted */
+	uint64_t end;        /* where it holds no more */
 	struct cfi_row row, initial;
 	bool has_initial; /* the CIE's program is done */
 	bool is_there;    /* the next row begins behind the target */
@@ -86,8 +87,10 @@ static enum cfi_result advance_to(struct program *program, uint64_t pc)
 	}
 	if (pc > program->target) {
 		program->is_there = true;
+		program->end = pc;
+	} else {
+		program->pc = pc;
 	}
-	program->pc = pc;
 	return CFI_FOUND;
 }
 
@@ -334,13 +337,14 @@ static enum cfi_result run(struct program *program, const struct cfi_code *code)
 }
 
 enum cfi_result cfi_program_run(const struct unwind_machine *machine, const struct cfi_entry *entry,
-	uint64_t pc, struct cfi_row *row)
+	uint64_t pc, struct cfi_row *row, struct cfi_range *range)
 {
 	struct program program;
 
 	program.machine = machine;
 	program.entry = entry;
 	program.pc = entry->begin;
+	program.end = entry->end;
 	program.target = pc;
 	program.has_initial = program.is_there = false;
 	program.remembered_len = 0;
@@ -358,6 +362,9 @@ enum cfi_result cfi_program_run(const struct unwind_machine *machine, const stru
 	result = run(&program, &entry->program);
 	if (result == CFI_FOUND) {
 		*row = program.row;
+	}
+	if (range != NULL) {
+		*range = (struct cfi_range){program.pc, program.end};
 	}
 	return result;
 }

@@ -38,4 +38,9 @@ struct cfi_row {
 	bool is_signal;   /* the caller was interrupted: its address is exact, and not behind a call */
 };
 
+/* Where a row holds: addresses of the image, end excluded. */
+struct cfi_range {
+	uint64_t begin, end;
+};
+
 #endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "unwind/rule.h"
+#include "unwind/rule_blocks.h"
 #include "unwind/rule_cache.h"
 #include "unwind/step.h"
 #include "unwind/stub.h"
@@ -13,6 +14,7 @@
 struct unwinder {
 	const struct unwind_machine *machine;
 	struct rule_cache cache;
+	struct rule_blocks blocks;
 	struct rule_rows rows;
 	struct cfi_reader reader;
 	uint64_t states;
@@ -28,7 +30,8 @@ struct unwinder *unwinder_create(const struct unwind_machine *machine)
 		return NULL;
 	}
 	unwinder->machine = machine;
-	if (!rule_cache_init(&unwinder->cache) || !cfi_reader_init(&unwinder->reader)) {
+	if (!rule_cache_init(&unwinder->cache) || !rule_blocks_init(&unwinder->blocks) ||
+		!cfi_reader_init(&unwinder->reader)) {
 		unwinder_destroy(unwinder);
 		return NULL;
 	}
@@ -41,6 +44,7 @@ void unwinder_destroy(struct unwinder *unwinder)
 		return;
 	}
 	rule_cache_finish(&unwinder->cache);
+	rule_blocks_finish(&unwinder->blocks);
 	rule_rows_finish(&unwinder->rows);
 	cfi_reader_finish(&unwinder->reader);
 	free(unwinder);
@@ -76,15 +80,30 @@ static struct rule rule_of_row(struct unwinder *unwinder, const struct cfi_row *
 	/* No room: begin anew, so that a program that maps new images for ever goes on. */
 	rule_rows_clear(&unwinder->rows);
 	rule_cache_clear(&unwinder->cache);
+	rule_blocks_clear(&unwinder->blocks);
 	rule_make(unwinder->machine, row, &unwinder->rows, &rule);
 	return rule;
 }
 
-static struct rule rule_in(
-	struct unwinder *unwinder, const struct unwind_range *range, uint64_t lookup, uint64_t pc)
+/* What is known of a row is kept for all of it that lies in the range. */
+static void keep_row(struct unwinder *unwinder, const struct unwind_range *range, uint64_t state,
+	uint64_t lookup, const struct cfi_range *where, const struct rule *rule)
+{
+	uint64_t begin = where->begin + range->bias, end = where->end + range->bias;
+
+	begin = begin < range->start ? range->start : begin;
+	end = end > range->end ? range->end : end;
+	if (begin <= lookup && lookup < end) {
+		rule_blocks_put(&unwinder->blocks, lookup, begin, end, state, rule);
+	}
+}
+
+static struct rule rule_in(struct unwinder *unwinder, const struct unwind_range *range,
+	uint64_t state, uint64_t lookup, uint64_t pc)
 {
 	struct rule rule = {.kind = unwinder->no_frame_pointers ? RULE_UNKNOWN : RULE_CODE};
 	struct cfi_row row = {0};
+	struct cfi_range where = {0};
 
 	if (range->cfi == NULL) {
 		return rule;
@@ -92,9 +111,11 @@ static struct rule rule_in(
 	if (cfi_machine(range->cfi) != unwinder->machine) {
 		return (struct rule){.kind = RULE_UNKNOWN};
 	}
-	switch (cfi_row_at(range->cfi, &unwinder->reader, lookup - range->bias, &row)) {
+	switch (cfi_row_at(range->cfi, &unwinder->reader, lookup - range->bias, &row, &where)) {
 	case CFI_FOUND:
-		return rule_of_row(unwinder, &row);
+		rule = rule_of_row(unwinder, &row);
+		keep_row(unwinder, range, state, lookup, &where, &rule);
+		return rule;
 	case CFI_NONE:
 		stub_find(unwinder->machine, unwinder->reader.cache, cfi_image(range->cfi),
 			pc - range->bias, lookup == pc, &rule);
@@ -116,13 +137,22 @@ static inline uint64_t key_of(uint64_t lookup, bool is_exact)
 static const struct rule *make_rule(
 	struct unwinder *unwinder, const struct unwind_space *space, uint64_t lookup, uint64_t pc)
 {
+	const struct rule *known = rule_blocks_find(&unwinder->blocks, lookup, space->state);
+
+	if (known != NULL) {
+		unwinder->counters.rows++;
+		/* An innermost pc is hardly met again: it shall not take the place of a return address. */
+		return lookup == pc
+				   ? known
+				   : rule_cache_put(&unwinder->cache, key_of(lookup, false), space->state, known);
+	}
 	const struct unwind_range *range = unwind_space_find(space, lookup);
 
 	if (range == NULL) {
 		return NULL;
 	}
 	unwinder->counters.misses++;
-	const struct rule rule = rule_in(unwinder, range, lookup, pc);
+	const struct rule rule = rule_in(unwinder, range, space->state, lookup, pc);
 
 	return rule_cache_put(&unwinder->cache, key_of(lookup, lookup == pc), space->state, &rule);
 }

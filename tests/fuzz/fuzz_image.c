@@ -57,7 +57,7 @@ static void look_up(struct image *image, struct cfi_reader *reader, uint64_t see
 		struct cfi_row row;
 
 		for (unsigned shift = 0; shift < 64; shift += 12) {
-			cfi_row_at(cfi, reader, segment->address + (seed >> shift & 0xfff), &row);
+			cfi_row_at(cfi, reader, segment->address + (seed >> shift & 0xfff), &row, NULL);
 		}
 	}
 	cfi_release(cfi);

@@ -53,7 +53,7 @@ static void open_made(struct fixture *fixture)
 
 static enum cfi_result ask(struct fixture *fixture, uint64_t pc)
 {
-	return cfi_row_at(fixture->cfi, &fixture->reader, MADE_CODE + pc, &fixture->row);
+	return cfi_row_at(fixture->cfi, &fixture->reader, MADE_CODE + pc, &fixture->row, NULL);
 }
 
 static void expect_offset(struct fixture *fixture, uint64_t pc, int64_t offset)
@@ -81,7 +81,7 @@ static void make_functions(struct fixture *fixture, uint64_t (*entries)[2])
 static void check_functions(struct fixture *fixture)
 {
 	assert_int_equal(
-		cfi_row_at(fixture->cfi, &fixture->reader, MADE_CODE - 1, &fixture->row), CFI_NONE);
+		cfi_row_at(fixture->cfi, &fixture->reader, MADE_CODE - 1, &fixture->row, NULL), CFI_NONE);
 	for (uint64_t i = 0; i < FUNCTIONS; i++) {
 		expect_offset(fixture, 32 * i, 8);
 		expect_offset(fixture, 32 * i + 3, 8);
@@ -154,7 +154,8 @@ static void debug_frame_speaks_where_eh_frame_is_silent(void **state)
 	open_made(fixture);
 	expect_offset(fixture, 0, 8);
 	expect_offset(fixture, 0x1000, 88);
-	assert_int_equal(cfi_row_at(fixture->cfi, &fixture->reader, 0x2000, &fixture->row), CFI_NONE);
+	assert_int_equal(
+		cfi_row_at(fixture->cfi, &fixture->reader, 0x2000, &fixture->row, NULL), CFI_NONE);
 	teardown(fixture);
 }
 

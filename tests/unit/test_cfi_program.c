@@ -152,7 +152,7 @@ static void every_instruction_does_what_the_standard_says(void **state)
 			entry_of(x86_common, sizeof(x86_common), wanted->own, wanted->len);
 		struct cfi_row row = {0};
 		enum cfi_result result =
-			cfi_program_run(&unwind_machine_x86_64, &entry, BEGIN + wanted->pc, &row);
+			cfi_program_run(&unwind_machine_x86_64, &entry, BEGIN + wanted->pc, &row, NULL);
 
 		if (result != wanted->result ||
 			(result == CFI_FOUND &&
@@ -182,7 +182,7 @@ static void aarch64_tells_where_return_addresses_are_signed(void **state)
 		struct cfi_row row = {0};
 
 		assert_int_equal(
-			cfi_program_run(&unwind_machine_aarch64, &entry, BEGIN + 4 * i, &row), CFI_FOUND);
+			cfi_program_run(&unwind_machine_aarch64, &entry, BEGIN + 4 * i, &row, NULL), CFI_FOUND);
 		assert_int_equal(row.is_signed, is_signed[i]);
 		assert_true(row.is_ra_in_lr);
 		assert_int_equal(row.rules[CFI_RA].kind, i == 0 ? CFI_RULE_UNSPECIFIED : CFI_RULE_AT);
@@ -197,9 +197,11 @@ static void a_common_program_may_not_restore_nor_advance_past_the_place(void **s
 	struct cfi_entry entry = entry_of(restores, sizeof(restores), restores, 0);
 	struct cfi_row row;
 
-	assert_int_equal(cfi_program_run(&unwind_machine_x86_64, &entry, BEGIN, &row), CFI_BROKEN);
+	assert_int_equal(
+		cfi_program_run(&unwind_machine_x86_64, &entry, BEGIN, &row, NULL), CFI_BROKEN);
 	entry = entry_of(advances, sizeof(advances), advances, 0);
-	assert_int_equal(cfi_program_run(&unwind_machine_x86_64, &entry, BEGIN, &row), CFI_BROKEN);
+	assert_int_equal(
+		cfi_program_run(&unwind_machine_x86_64, &entry, BEGIN, &row, NULL), CFI_BROKEN);
 }
 
 static void remembering_without_end_is_given_up(void **state)
@@ -210,9 +212,10 @@ static void remembering_without_end_is_given_up(void **state)
 
 	memset(own, 0x0a, sizeof(own));
 	struct cfi_entry entry = entry_of(x86_common, sizeof(x86_common), own, CFI_REMEMBERED);
-	assert_int_equal(cfi_program_run(&unwind_machine_x86_64, &entry, BEGIN, &row), CFI_FOUND);
+	assert_int_equal(cfi_program_run(&unwind_machine_x86_64, &entry, BEGIN, &row, NULL), CFI_FOUND);
 	entry.program.len = CFI_REMEMBERED + 1;
-	assert_int_equal(cfi_program_run(&unwind_machine_x86_64, &entry, BEGIN, &row), CFI_UNKNOWN);
+	assert_int_equal(
+		cfi_program_run(&unwind_machine_x86_64, &entry, BEGIN, &row, NULL), CFI_UNKNOWN);
 }
 
 static void a_signal_frame_is_told_by_its_entry(void **state)
@@ -222,7 +225,7 @@ static void a_signal_frame_is_told_by_its_entry(void **state)
 	struct cfi_row row;
 
 	entry.cie.is_signal = true;
-	assert_int_equal(cfi_program_run(&unwind_machine_x86_64, &entry, BEGIN, &row), CFI_FOUND);
+	assert_int_equal(cfi_program_run(&unwind_machine_x86_64, &entry, BEGIN, &row, NULL), CFI_FOUND);
 	assert_true(row.is_signal);
 	assert_false(row.is_ra_in_lr);
 }

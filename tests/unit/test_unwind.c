@@ -71,10 +71,7 @@ static void map(struct stage *stage)
 									.file_offset = MADE_CODE,
 									.is_executable = true,
 									.cfi = cfi},
-								jit = {.start = JIT,
-									.length = 0x10000,
-									.is_executable = true,
-									.is_anonymous = true};
+								jit = {.start = JIT, .length = 0x10000, .is_executable = true};
 
 	assert_true(unwind_space_put(&stage->space, &code) && unwind_space_put(&stage->space, &jit));
 	cfi_release(cfi);

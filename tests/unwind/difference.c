@@ -10,7 +10,7 @@ static bool row_at(
 	const struct unwind_range *range = unwind_space_find(&process->space, pc);
 
 	return range != NULL && range->cfi != NULL &&
-		   cfi_row_at(range->cfi, unwinder_reader(replay->unwinder), pc - range->bias, row) ==
+		   cfi_row_at(range->cfi, unwinder_reader(replay->unwinder), pc - range->bias, row, NULL) ==
 			   CFI_FOUND;
 }
 

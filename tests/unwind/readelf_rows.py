@@ -1,4 +1,5 @@
 """Compares the rows of our reader of call-frame information with those of binutils' readelf, at every place where a row begins."""
+import bisect
 import re
 import subprocess
 
@@ -76,13 +77,23 @@ class Listing:
 
 
 def compare(tool, path, fp="rbp"):
-    """The number of rows, and the lines that differ: (place, theirs, ours)."""
+    """The number of rows, and the lines that differ: (place, theirs, ours). A row and where it holds are ours."""
     theirs = Listing(path, fp).rows
     places = sorted(theirs)
     out = subprocess.run([tool, path], input="\n".join("%x" % place for place in places), stdout=subprocess.PIPE, check=True,
                          text=True).stdout
-    ours = {}
+    ours, ranges = {}, {}
     for line in out.splitlines():
         place, *row = line.split()
+        if ".." in row[-1]:
+            ranges[int(place, 16)] = [int(number, 16) for number in row.pop().split("..")]
         ours[int(place, 16)] = tuple(row)
-    return len(places), [(hex(place), theirs[place], ours.get(place)) for place in places if theirs[place] != ours.get(place)]
+    different = [(hex(place), theirs[place], ours.get(place)) for place in places if theirs[place] != ours.get(place)]
+    return len(places), different + [(hex(place), "holds elsewhere", range_) for place, range_ in ranges.items() if not holds(theirs, places, place, *range_)]
+
+
+def holds(theirs, places, place, begin, end):
+    """Whether a row that is said to hold from begin to end is one that readelf has there, from one of its places to another, and no other between."""
+    between = places[bisect.bisect_left(places, begin):bisect.bisect_left(places, end)]
+    return (begin <= place < end and begin in theirs and (end in theirs or end - 1 in theirs)
+            and all(theirs[other] == theirs[place] for other in between))

@@ -55,11 +55,13 @@ static void answer(struct cfi *cfi, struct cfi_reader *reader, uint64_t pc)
 {
 	static const char *const results[] = {" found", " none", " unknown", " broken"};
 	struct cfi_row row = {0};
-	enum cfi_result result = cfi_row_at(cfi, reader, pc, &row);
+	struct cfi_range range = {0};
+	enum cfi_result result = cfi_row_at(cfi, reader, pc, &row, &range);
 
 	printf("%" PRIx64, pc);
 	if (result == CFI_FOUND) {
 		print_row(&row);
+		printf(" %" PRIx64 "..%" PRIx64, range.begin, range.end);
 	} else {
 		printf("%s", results[result]);
 	}

@@ -149,8 +149,8 @@ static bool is_stub(struct walker *walker, const struct unwind_stack *ours)
 
 	return range != NULL && ours->count > 1 &&
 		   ours->addresses[1] == walker->snapshot.registers[30] &&
-		   cfi_row_at(range->cfi, unwinder_reader(walker->unwinder), walker->snapshot.pc, &row) ==
-			   CFI_NONE;
+		   cfi_row_at(range->cfi, unwinder_reader(walker->unwinder), walker->snapshot.pc, &row,
+			   NULL) == CFI_NONE;
 }
 
 static void check(struct walker *walker, const struct unwind_stack *ours)

@@ -17,6 +17,8 @@
 #define FRAMES        4096
 #define WARM_PASSES   5
 #define CACHED_STACKS 16
+#define BATCH_STACKS  1000
+#define EARLY_STACKS  10000 /* behind them most pcs are known */
 
 struct pass {
 	uint64_t ns, frames, stacks;
@@ -25,6 +27,7 @@ struct pass {
 struct costs {
 	struct pass first, warm, cached, libdw;
 	uint64_t misses, ends[UNWIND_LOOP + 1];
+	uint64_t early_misses, early_frames; /* of the first EARLY_STACKS; 0: there were no more */
 };
 
 static uint64_t now_ns(void)
@@ -120,6 +123,10 @@ static void flush(
 	if (batch->events.len == 0) {
 		return;
 	}
+	if (costs->first.stacks >= EARLY_STACKS && costs->early_frames == 0) {
+		costs->early_misses = unwinder_counters(replay->unwinder)->misses;
+		costs->early_frames = costs->first.frames;
+	}
 	walk_batch(replay, batch, &costs->first, costs->ends);
 	walk_warm(replay, batch, &costs->warm, ends);
 	walk_cached(replay, batch, &costs->cached, ends);
@@ -154,6 +161,9 @@ static void run(const struct corpus *corpus, struct costs *costs)
 		}
 		if (process != NULL) {
 			VEC_PUSH(&batch.events, event);
+		}
+		if (batch.events.len == BATCH_STACKS) {
+			flush(&replay, &batch, &peer, costs);
 		}
 	}
 	flush(&replay, &batch, &peer, costs);
@@ -197,6 +207,11 @@ int main(int argc, char **argv)
 		100.0 * (double)costs.ends[UNWIND_ROOT] / (double)costs.first.stacks,
 		100.0 * (double)costs.ends[UNWIND_CUT] / (double)costs.first.stacks, costs.misses,
 		100.0 * (double)costs.misses / (double)costs.first.frames);
+	if (costs.early_frames > 0) {
+		printf("rules made behind the first %d stacks: %.2f %% of the frames\n", EARLY_STACKS,
+			100.0 * (double)(costs.misses - costs.early_misses) /
+				(double)(costs.first.frames - costs.early_frames));
+	}
 	print_pass("first pass", &costs.first);
 	print_pass("known pcs", &costs.warm);
 	print_pass("and in cache", &costs.cached);
