@@ -29,6 +29,8 @@
 #define SETTLE_NS      1000000 /* records of the last millisecond wait for those of other processors */
 #define DRAIN_MS       250
 #define DRAIN_LEAST_MS 5
+#define YOUNG_MS       8
+#define YOUNG_NS       300000000u
 #define ENDED_MS       1000
 #define FIRST_NS       1000000000
 #define FIRST_WAIT_MS  20
@@ -52,7 +54,8 @@ struct sampler {
 	int stop_fd, pid_fd;
 	int drain_ms;
 	uint64_t begin_ns;
-	bool has_grown; /* larger copies of stacks were wanted */
+	bool has_grown;      /* larger copies of stacks were wanted */
+	uint64_t running_ns; /* since when the program is known to run; 0: it is not */
 	pthread_t thread;
 };
 
@@ -156,13 +159,27 @@ static uint64_t wait_for_looks_ms(const struct sampler *sampler)
 	return (perf_accounts_wait_ns(&sampler->accounts, now_ns) + 999999) / 1000000;
 }
 
+/* At first the copies are looked at often: what is too short for a program shall be known before many are cut. */
+static bool is_young(struct sampler *sampler)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	if (sampler->running_ns == 0 && sampler->records.names.len > 0) {
+		sampler->running_ns = now_ns;
+	}
+	return !sampler->has_grown && !sampler->events.cannot_grow && sampler->config.sink.wants_more &&
+		   sampler->running_ns != 0 && now_ns - sampler->running_ns < YOUNG_NS;
+}
+
 /* Until the rings are to be read, or the accounts to be looked at, or the hints to be listened to again. */
-static int wait_ms(const struct sampler *sampler, bool has_ended)
+static int wait_ms(struct sampler *sampler, bool has_ended)
 {
 	uint64_t looks_ms = wait_for_looks_ms(sampler);
 	int ms = looks_ms < (uint64_t)sampler->drain_ms ? (int)looks_ms : sampler->drain_ms;
 	if (has_ended) {
 		return ENDED_MS;
+	}
+	if (is_young(sampler) && ms > YOUNG_MS) {
+		ms = YOUNG_MS;
 	}
 	return sampler->hint_ms > 0 && sampler->hint_ms < ms ? sampler->hint_ms : ms;
 }
