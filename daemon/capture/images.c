@@ -20,8 +20,8 @@ struct image {
 	uint64_t device, inode, inode_generation;
 	char *path; /* owned */
 	uint64_t kind;
-	bool was_opened;
-	int fd; /* borrowed from opened; -1 */
+	uint64_t access; /* enum journal_image_access */
+	int fd;          /* borrowed from opened; -1 */
 };
 
 struct images {
@@ -106,7 +106,14 @@ static bool has_elf_magic(int fd)
 	return pread(fd, magic, SELFMAG, 0) == SELFMAG && memcmp(magic, ELFMAG, SELFMAG) == 0;
 }
 
-static bool open_file(struct images *images, uint32_t id, const struct sampler_mapping *mapping)
+static uint64_t access_failed(const struct error *err)
+{
+	return strcmp(err->detail, "deleted") == 0    ? JOURNAL_IMAGE_DELETED
+		   : strcmp(err->detail, "replaced") == 0 ? JOURNAL_IMAGE_REPLACED
+												  : JOURNAL_IMAGE_NOT_OPENED;
+}
+
+static uint64_t open_file(struct images *images, uint32_t id, const struct sampler_mapping *mapping)
 {
 	struct target_mapping place = {
 		.start = mapping->start,
@@ -121,22 +128,22 @@ static bool open_file(struct images *images, uint32_t id, const struct sampler_m
 	struct error err = {0};
 	if (images->opened.len >= images->fd_limit) {
 		images->not_opened++;
-		return false;
+		return JOURNAL_IMAGE_NOT_OPENED;
 	}
 	int fd = target_open_mapped_file(mapping->pid, &place, &err);
 	if (fd < 0) {
 		images->not_opened += err.code == ERROR_LIMIT_EXCEEDED;
-		return false;
+		return access_failed(&err);
 	}
 	if (is_memory_file(mapping) && !has_elf_magic(fd)) {
 		close(fd);
-		return false;
+		return JOURNAL_IMAGE_NOT_OPENED;
 	}
 	if (!VEC_PUSH(&images->opened, ((struct pipeline_image){id, fd}))) {
 		close(fd);
-		return false;
+		return JOURNAL_IMAGE_NOT_OPENED;
 	}
-	return true;
+	return JOURNAL_IMAGE_OPENED;
 }
 
 static bool add(struct images *images, const struct sampler_mapping *mapping, uint64_t hash)
@@ -156,12 +163,12 @@ static bool add(struct images *images, const struct sampler_mapping *mapping, ui
 	}
 	struct image *added = &images->known.items[images->known.len - 1];
 	if (image.kind == JOURNAL_IMAGE_ELF) {
-		added->was_opened = open_file(images, (uint32_t)images->known.len, mapping);
+		added->access = open_file(images, (uint32_t)images->known.len, mapping);
 	}
-	if (added->was_opened) {
+	if (added->access == JOURNAL_IMAGE_OPENED) {
 		added->fd = images->opened.items[images->opened.len - 1].fd;
 	}
-	if (is_memory_file(mapping) && !added->was_opened) {
+	if (is_memory_file(mapping) && added->access != JOURNAL_IMAGE_OPENED) {
 		added->kind = JOURNAL_IMAGE_ANONYMOUS;
 	}
 	return true;
@@ -176,7 +183,7 @@ bool images_get(const struct images *images, uint32_t id, struct images_image *i
 	*image = (struct images_image){
 		.id = id,
 		.kind = found->kind,
-		.was_opened = found->was_opened,
+		.access = found->access,
 		.fd = found->fd,
 	};
 	return true;

@@ -25,9 +25,9 @@ void images_destroy(struct images *images);
 struct images_image {
 	uint32_t id; /* from 1 */
 	bool is_new;
-	uint64_t kind; /* enum journal_image_kind */
-	bool was_opened;
-	int fd; /* of its file; borrowed; -1: none */
+	uint64_t kind;   /* enum journal_image_kind */
+	uint64_t access; /* enum journal_image_access */
+	int fd;          /* of its file; borrowed; -1: none */
 };
 
 /* Finds or adds the image of a mapping. False when memory is out, or LIMIT_IMAGES are known. */

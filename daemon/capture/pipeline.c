@@ -264,7 +264,7 @@ static void append_image(struct pipeline *pipeline, const struct sampler_mapping
 					.device = (uint64_t)mapping->device_major << 32 | mapping->device_minor,
 					.inode = mapping->inode,
 					.inode_generation = mapping->inode_generation,
-					.was_opened = image->was_opened,
+					.access = image->access,
 				},
 		});
 }

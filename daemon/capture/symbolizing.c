@@ -14,6 +14,8 @@
 /* So much larger a share of unnamed frames are names lost; below that, rounding and files of which little is left. */
 #define NAMES_LOST 0.005
 
+#define STAYS "the capture stays as it was: its artifacts hold all of its samples"
+
 /*
  * Names made again for a capture that has ended, from its journal, the files that are still there, and what was known before:
  *
@@ -34,7 +36,8 @@ struct symbolizing {
 	int journal_fd, kept_fd, kernel_symbols_fd; /* owned; -1 */
 	json_t *facts;                              /* owned; NULL */
 	uv_work_t work;
-	bool is_working; /* on a worker */
+	bool is_working;       /* on a worker */
+	uint64_t kept_samples; /* of the capture as it is */
 	uint64_t bytes;
 	struct error err; /* the worker's, or why it is to end */
 };
@@ -197,7 +200,7 @@ static bool is_as_good(struct symbolizing *symbolizing, struct error *err)
 	const struct salvage *salvage = &symbolizing->salvage;
 	const json_t *kept = store_get(symbolizing->captures->options.store, record->id);
 	const char *state = json_string_value(json_object_get(kept, "state"));
-	uint64_t samples = (uint64_t)json_integer_value(json_object_get(kept, "samples"));
+	uint64_t samples = symbolizing->kept_samples;
 	const json_t *summary = json_object_get(kept, "summary");
 	if (state == NULL || strcmp(state, "finished") != 0) {
 		return true;
@@ -207,8 +210,7 @@ static bool is_as_good(struct symbolizing *symbolizing, struct error *err)
 			"the journal of the capture %s is damaged at byte %" PRIu64 " of its file: %" PRIu64
 			" of its %" PRIu64 " samples can be read",
 			record->id, salvage->good_bytes, record->samples, samples);
-		return error_hint(
-			err, "the capture stays as it was: its artifacts hold all of its samples");
+		return error_hint(err, STAYS);
 	}
 	if (json_is_object(summary) &&
 		unnamed_share(record->summary) > unnamed_share(summary) + NAMES_LOST) {
@@ -281,7 +283,13 @@ static bool has_samples(struct symbolizing *symbolizing)
 			"the journal of the capture %s is damaged at byte %" PRIu64
 			" of its file, and holds no samples before that",
 			symbolizing->record.id, salvage->good_bytes);
-		return error_hint(&symbolizing->err, "the capture stays as it was; record it again");
+		return error_hint(
+			&symbolizing->err, symbolizing->kept_samples > 0 ? STAYS : "record it again");
+	}
+	if (symbolizing->kept_samples > 0) {
+		error_set(&symbolizing->err, ERROR_IO,
+			"the journal of the capture %s holds none of its samples", symbolizing->record.id);
+		return error_hint(&symbolizing->err, STAYS);
 	}
 	return error_set(&symbolizing->err, ERROR_NO_SAMPLES,
 		"the journal of the capture %s holds no samples", symbolizing->record.id);
@@ -340,6 +348,7 @@ static struct symbolizing *create(
 	symbolizing->captures = captures;
 	symbolizing->folder = STORE_FOLDER_NONE;
 	symbolizing->journal_fd = symbolizing->kept_fd = symbolizing->kernel_symbols_fd = -1;
+	symbolizing->kept_samples = (uint64_t)json_integer_value(json_object_get(kept, "samples"));
 	artifacts_init(&symbolizing->artifacts, -1);
 	if (!store_reopen(captures->options.store, id,
 			json_string_value(json_object_get(kept, "folder")), &symbolizing->folder, err)) {

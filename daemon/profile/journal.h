@@ -208,8 +208,16 @@ struct journal_image {
 	uint64_t inode;
 	uint64_t inode_generation;
 	struct bytes_text
-		build_id;        /* text: the raw bytes of a GNU build id or a Mach-O UUID, or empty */
-	uint64_t was_opened; /* 1: the profiler holds the file open */
+		build_id;    /* text: the raw bytes of a GNU build id or a Mach-O UUID, or empty */
+	uint64_t access; /* enum journal_image_access */
+};
+
+/* Whether the profiler holds the file open; if not, why. Numbers that a reader does not know are JOURNAL_IMAGE_NOT_OPENED. */
+enum journal_image_access {
+	JOURNAL_IMAGE_NOT_OPENED = 0, /* not permitted, no descriptors left, or not a file */
+	JOURNAL_IMAGE_OPENED = 1,
+	JOURNAL_IMAGE_DELETED = 2,
+	JOURNAL_IMAGE_REPLACED = 3, /* another file has its name */
 };
 
 struct journal_mapping {

@@ -210,7 +210,7 @@ def test_gives_places_that_nm_knows_when_a_program_is_stripped():
         assert read_folded(analyzer.path("folded")) == {("prog", "[prog+%#x]" % place): 1}
         with open(analyzer.path("json")) as file:
             record = json.load(file)
-        assert "stripped" in record["images"][0]["fix"], record["images"]
+        assert "come without names" in record["images"][0]["fix"], record["images"]
         assert record["quality"]["unsymbolized"] == 1
         analyzer.stop()
 

@@ -509,7 +509,7 @@ def test_the_accounting_and_the_remedies():
         assert sum(image["self"] for image in data["images"]) + sum(samples["elsewhere"].values()) == samples["count"], data["images"]
         remedies = data["quality"]["remedies"]
         assert sorted((remedy["share"] for remedy in remedies), reverse=True) == [remedy["share"] for remedy in remedies]
-        assert {"stripped", "end_unknown"} >= {remedy["what"] for remedy in remedies} and remedies, remedies
+        assert {"stripped", "stripped_system", "end_unknown"} >= {remedy["what"] for remedy in remedies} and remedies, remedies
         stripped, = [remedy for remedy in remedies if remedy["what"] == "stripped"]
         assert stripped["share"] == data["quality"]["unsymbolized"] > 0.5 and target("shares_stripped") in stripped["images"], stripped
         for remedy in remedies:

@@ -2,6 +2,7 @@
 import contextlib
 import json
 import os
+import random
 import shutil
 import signal
 import struct
@@ -168,13 +169,21 @@ def test_a_broken_file_is_not_taken_for_a_stripped_one():
     with Daemon() as daemon, tempfile.TemporaryDirectory() as folder:
         client = daemon.connect()
         # Neither the kernel nor the loader looks at sections: the program runs.
-        for offset, entry_bytes, count in ((2**63 - 1, 64, 30), (64, 3, 30), (2**20, 64, 30)):
-            path = shutil.copy(target("shares"), folder)
-            with open(path, "r+b") as file:
-                file.seek(0x28)
-                file.write(struct.pack("<Q", offset))
-                file.seek(0x3A)
-                file.write(struct.pack("<HH", entry_bytes, count))
+        with open(target("shares"), "rb") as file:
+            whole = file.read()
+        at, = struct.unpack_from("<Q", whole, 0x28)
+        count, = struct.unpack_from("<H", whole, 0x3C)
+        noise = random.Random(5)
+        table = lambda bytes_: whole[:at] + bytes_ + whole[at + 64 * count:]
+        header = lambda offset, entry_bytes: whole[:0x28] + struct.pack("<Q", offset) + whole[0x30:0x3A] + struct.pack("<H", entry_bytes) + whole[0x3C:]
+        links = bytearray(whole[at:at + 64 * count])
+        for entry in range(count):
+            if struct.unpack_from("<I", links, 64 * entry + 4)[0] in (2, 11):  # SHT_SYMTAB, SHT_DYNSYM
+                struct.pack_into("<I", links, 64 * entry + 0x28, 9999)
+        for broken in (header(2**63 - 1, 64), header(64, 3), header(2**20, 64), table(noise.randbytes(64 * count)), table(bytes(64 * count)), table(bytes(links))):
+            path = write(folder, "shares", "", 0o755)
+            with open(path, "wb") as file:
+                file.write(broken)
             ended = record(client, [path, "1", "100", "0"])
             with open(ended["metadata_path"]) as file:
                 told = json.load(file)
@@ -212,7 +221,8 @@ def test_wrong_captures_are_refused():
         journal = os.path.join(ended["folder"], "capture.journal")
         with open(journal, "wb"):
             pass
-        assert client.fails("SymbolizeCapture", capture_id=running).code == "no_samples"
+        error = client.fails("SymbolizeCapture", capture_id=running)
+        assert error.code == "io" and "none of its samples" in error.message and "stays as it was" in error.hint, error.error
         os.unlink(journal)
         error = client.fails("SymbolizeCapture", capture_id=running)
         assert error.code == "io" and "capture.journal" in error.message, error.error

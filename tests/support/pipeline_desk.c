@@ -129,7 +129,7 @@ static void say_record(struct desk *desk, const struct journal_record *record)
 		break;
 	case JOURNAL_IMAGE:
 		say(desk, "image %llu kind %llu s%llu%s\n", N(record->image.id), N(record->image.kind),
-			N(record->image.path), record->image.was_opened ? " open" : "");
+			N(record->image.path), record->image.access == JOURNAL_IMAGE_OPENED ? " open" : "");
 		break;
 	case JOURNAL_MAPPING:
 		say(desk, "%llu mapping %llx+%llx @%llx image %llu\n", N(record->mapping.time_ns),

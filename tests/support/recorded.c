@@ -75,9 +75,12 @@ void recorded_thread(struct recorded *recorded, uint64_t pid, uint64_t tid, uint
 
 void recorded_image(struct recorded *recorded, uint64_t id, uint64_t kind, uint64_t path)
 {
-	recorded_add(recorded,
-		&(struct journal_record){.type = JOURNAL_IMAGE,
-			.image = {.id = id, .kind = kind, .path = path, .inode = id, .was_opened = 1}});
+	recorded_add(recorded, &(struct journal_record){.type = JOURNAL_IMAGE,
+							   .image = {.id = id,
+								   .kind = kind,
+								   .path = path,
+								   .inode = id,
+								   .access = JOURNAL_IMAGE_OPENED}});
 }
 
 void recorded_map(struct recorded *recorded, uint64_t pid, uint64_t start, uint64_t length,

@@ -42,7 +42,7 @@ static void assert_records_equal(const struct journal_record *a, const struct jo
 	case JOURNAL_IMAGE:
 		assert_memory_equal(&a->image, &b->image, offsetof(struct journal_image, build_id));
 		assert_texts_equal(a->image.build_id, b->image.build_id);
-		assert_int_equal(a->image.was_opened, b->image.was_opened);
+		assert_int_equal(a->image.access, b->image.access);
 		break;
 	case JOURNAL_STACK:
 		assert_stacks_equal(&a->stack, &b->stack);

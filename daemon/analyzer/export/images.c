@@ -1,5 +1,7 @@
 #include "analyzer/export/images.h"
 
+#include <string.h>
+
 #include "analyzer/export/quality.h"
 #include "analyzer/export/values.h"
 #include "base/vec.h"
@@ -18,14 +20,45 @@ static const struct {
 		"the file could not be opened when it was first seen: make it readable for the user of "
 		"profd "
 		"(chmod a+r), do not delete it while the program runs, or run profd as root"},
-	[IMAGE_REPLACED] = {"file_replaced", "the file was replaced since it was mapped: record again"},
+	[IMAGE_DELETED] = {"file_deleted", "the file had been deleted when it was first seen: start to "
+									   "profile before that (profctl record, "
+									   "or launch --profile)"},
+	[IMAGE_REPLACED] = {"file_replaced",
+		"the file was replaced since it was mapped: record again, or start to profile before that"},
 	[IMAGE_UNREADABLE] = {"file_unreadable", "the file is broken, or of a format that profd does "
 											 "not read: readelf -h says what is wrong; "
 											 "build it anew"},
+	[IMAGE_STRIPPED_SYSTEM] = {"stripped_system", "the system's files come without names for what "
+												  "they do not export, and separate debug files "
+												  "are not read yet: nothing can be done about it"},
 	[IMAGE_STRIPPED] = {"stripped",
 		"the file is stripped, and separate debug files are not read yet: link it without -s and "
 		"install it without strip (meson: -Dstrip=false, cargo: strip = false in the profile)"},
 };
+
+static enum image_lack not_opened(const struct model_image *image)
+{
+	return image->access == JOURNAL_IMAGE_DELETED    ? IMAGE_DELETED
+		   : image->access == JOURNAL_IMAGE_REPLACED ? IMAGE_REPLACED
+													 : IMAGE_NOT_OPENED;
+}
+
+/* Files of packages are nobody's to link anew; what is below /usr/local is. */
+static bool is_of_system(const struct json_input *input, uint32_t index)
+{
+	static const char *const folders[] = {
+		"/usr/lib", "/usr/bin/", "/usr/sbin/", "/lib", "/bin/", "/sbin/"};
+	struct bytes_text path = strings_text(input->strings, input->model->images.items[index].path);
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		size_t len = strlen(folders[i]);
+
+		if (path.len > len && memcmp(path.data, folders[i], len) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
 
 enum image_lack image_lack_of(const struct json_input *input, uint32_t index)
 {
@@ -42,14 +75,14 @@ enum image_lack image_lack_of(const struct json_input *input, uint32_t index)
 	}
 	switch (symbols_state(input->symbols, index)) {
 	case SYMBOLS_NOT_OPENED:
-		return IMAGE_NOT_OPENED;
+		return not_opened(&input->model->images.items[index]);
 	case SYMBOLS_CHANGED:
 		return IMAGE_REPLACED;
 	case SYMBOLS_UNREADABLE:
 		return IMAGE_UNREADABLE;
 	case SYMBOLS_NONE:
 	case SYMBOLS_DYNSYM:
-		return IMAGE_STRIPPED;
+		return is_of_system(input, index) ? IMAGE_STRIPPED_SYSTEM : IMAGE_STRIPPED;
 	default:
 		return IMAGE_LACKS_NOTHING;
 	}
@@ -124,8 +157,9 @@ static json_t *image(const struct json_input *input, uint32_t index)
 		"samples", value_number(counts->samples), "share",
 		value_share(counts->samples, input->attribution->samples), "self",
 		value_number(counts->self), "frames", value_number(counts->frames), "opened",
-		(int)item->was_opened, "symbols", symbols_name(symbols_state(input->symbols, index)),
-		"unsymbolized", value_share(counts->unnamed, counts->frames));
+		(int)(item->access == JOURNAL_IMAGE_OPENED), "symbols",
+		symbols_name(symbols_state(input->symbols, index)), "unsymbolized",
+		value_share(counts->unnamed, counts->frames));
 
 	if (object == NULL || !value_set_text(object, "path", input->strings, item->path) ||
 		!set_build_id(input, object, index) || !set_stacks(input, object, index) ||

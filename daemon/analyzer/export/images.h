@@ -13,10 +13,12 @@ enum image_lack {
 	IMAGE_NOT_LOOKED_INTO, /* nor was any other: the analyzer had failed with names */
 	IMAGE_IS_GENERATED,    /* code without a file */
 	IMAGE_NOT_OPENED,
+	IMAGE_DELETED,
 	IMAGE_REPLACED,
-	IMAGE_UNREADABLE, /* no file that can be read */
-	IMAGE_STRIPPED,   /* no symbol table, or the exported functions alone */
-	IMAGE_LACKS,      /* how many they are */
+	IMAGE_UNREADABLE,      /* no file that can be read */
+	IMAGE_STRIPPED_SYSTEM, /* a package's: see the next */
+	IMAGE_STRIPPED,        /* no symbol table, or the exported functions alone */
+	IMAGE_LACKS,           /* how many they are */
 };
 
 enum image_lack image_lack_of(const struct json_input *input, uint32_t index);

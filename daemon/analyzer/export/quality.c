@@ -7,6 +7,7 @@
 #include "analyzer/export/images.h"
 #include "analyzer/export/values.h"
 #include "base/vec.h"
+#include "protocol/limits.h"
 #include "protocol/text.h"
 
 json_t *quality_shares(const struct attribution *attribution)
@@ -36,14 +37,30 @@ static uint64_t unnamed_of(const struct json_input *input, uint32_t image, int l
 	return (int)image_lack_of(input, image) == lack ? input->attribution->images[image].unnamed : 0;
 }
 
+/* Stacks without a rule for the last frame: three reasons, each with a remedy of its own. */
+enum rule_lack { RULE_LACKS_TABLES, RULE_LACKS_FILE, RULE_IS_GENERATED };
+
+static enum rule_lack rule_lack_of(const struct model_image *image)
+{
+	if (image->access == JOURNAL_IMAGE_OPENED || image->kind == JOURNAL_IMAGE_VDSO) {
+		return RULE_LACKS_TABLES;
+	}
+	return image->kind == JOURNAL_IMAGE_ELF ? RULE_LACKS_FILE : RULE_IS_GENERATED;
+}
+
+static uint64_t unruled_in(const struct json_input *input, uint32_t image, int lack)
+{
+	return (int)rule_lack_of(&input->model->images.items[image]) == lack
+			   ? input->attribution->images[image].unruled
+			   : 0;
+}
+
 /* end: enum journal_stack_end. */
 static uint64_t ends_in(const struct json_input *input, uint32_t image, int end)
 {
 	const struct attribution_image *counts = &input->attribution->images[image];
 
-	return end == JOURNAL_STACK_BROKEN    ? counts->broken
-		   : end == JOURNAL_STACK_NO_RULE ? counts->unruled
-										  : counts->open;
+	return end == JOURNAL_STACK_BROKEN ? counts->broken : counts->open;
 }
 
 static bool is_unwound(const struct json_input *input)
@@ -105,6 +122,8 @@ static struct remedy naming(const struct json_input *input, enum image_lack lack
 		[IMAGE_UNREADABLE] = "frames are in files that cannot be read as programs",
 		[IMAGE_IS_GENERATED] = "frames are in code that was made while the program ran",
 		[IMAGE_NOT_OPENED] = "frames are in files that could not be opened",
+		[IMAGE_DELETED] = "frames are in files that had been deleted before they were seen",
+		[IMAGE_STRIPPED_SYSTEM] = "frames are in files of the system that have no symbols for them",
 		[IMAGE_REPLACED] = "frames are in files that were replaced while they were mapped",
 		[IMAGE_STRIPPED] = "frames are in files that have no symbols for them",
 	};
@@ -127,8 +146,12 @@ static struct remedy naming(const struct json_input *input, enum image_lack lack
 static const char *depth_hint(const struct json_input *input)
 {
 	const json_t *options = json_object_get(input->facts, "options");
+	json_int_t asked = json_integer_value(json_object_get(options, "max_depth"));
 
-	return is_unwound(input) || json_integer_value(json_object_get(options, "max_depth")) > 0
+	if (is_unwound(input) && asked >= LIMIT_MAX_DEPTH) {
+		return "so many frames are the most that is kept of a stack";
+	}
+	return is_unwound(input) || asked > 0
 			   ? "ask for a greater max_depth"
 			   : "as root, while nothing is sampled: sysctl kernel.perf_event_max_stack=1024";
 }
@@ -186,14 +209,8 @@ static struct remedy ending(const struct json_input *input, enum journal_stack_e
 		remedy.of_image = NULL;
 		remedy.message = "stacks are longer than what can be copied of them (64 KiB, up to the "
 						 "first page that was never touched)";
-		remedy.hint = "with frame pointers in all of its code, unwind: fp has no such limit; else "
-					  "the outermost frames are missing";
-		break;
-	case JOURNAL_STACK_NO_RULE:
-		remedy.what = "no_call_frame_information";
-		remedy.message = "stacks end in code of which nothing tells how to leave it";
-		remedy.hint = "build the named files with -fasynchronous-unwind-tables, or with "
-					  "-fno-omit-frame-pointer";
+		remedy.hint =
+			"less on the stack helps: large arrays on the heap, or recursion that is less deep";
 		break;
 	case JOURNAL_STACK_NONE:
 		remedy.what = "no_stack";
@@ -212,19 +229,62 @@ static struct remedy ending(const struct json_input *input, enum journal_stack_e
 	return remedy;
 }
 
+/* JOURNAL_STACK_NO_RULE, in parts. */
+static struct remedy unruled(const struct json_input *input, enum rule_lack lack)
+{
+	static const struct {
+		const char *what, *message, *hint;
+	} texts[] = {
+		[RULE_LACKS_TABLES] = {"no_call_frame_information",
+			"stacks end in code of which nothing tells how to leave it",
+			"build the named files with -fasynchronous-unwind-tables, or with "
+			"-fno-omit-frame-pointer (of the system's own nothing can be done)"},
+		[RULE_LACKS_FILE] = {"code_not_opened",
+			"stacks end in files that could not be opened, so that nothing is known of their code",
+			"let profd open them: \"images\" in capture.json says for each file what would help"},
+		[RULE_IS_GENERATED] = {"generated_code_ends",
+			"stacks end in generated code that keeps no frame pointers",
+			"nothing tells how to leave such code: have its maker keep frame pointers, or run it "
+			"without (node --jitless, java -Xint)"},
+	};
+	struct remedy remedy = {
+		.what = texts[lack].what,
+		.whole = input->attribution->samples,
+		.of_image = unruled_in,
+		.context = (int)lack,
+		.message = texts[lack].message,
+		.hint = texts[lack].hint,
+	};
+
+	for (size_t i = 0; i < input->model->images.len; i++) {
+		remedy.part += unruled_in(input, (uint32_t)i, (int)lack);
+	}
+	return remedy;
+}
+
+static void take_larger(struct remedy *most, const struct remedy *remedy, double least)
+{
+	if (remedy->part > most->part && (double)remedy->part >= least * (double)remedy->whole) {
+		*most = *remedy;
+	}
+}
+
 const char *quality_stack_warning(const struct json_input *input, char *text, size_t room)
 {
 	static const enum journal_stack_end ends[] = {
-		JOURNAL_STACK_DEPTH, JOURNAL_STACK_COPY, JOURNAL_STACK_BROKEN, JOURNAL_STACK_NO_RULE};
+		JOURNAL_STACK_DEPTH, JOURNAL_STACK_COPY, JOURNAL_STACK_BROKEN};
 	struct remedy most = {0};
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
 		struct remedy remedy = ending(input, ends[i]);
-		double least = ends[i] == JOURNAL_STACK_DEPTH ? QUALITY_DEPTH_SHARE : QUALITY_CUT_SHARE;
 
-		if (remedy.part > most.part && (double)remedy.part >= least * (double)remedy.whole) {
-			most = remedy;
-		}
+		take_larger(&most, &remedy,
+			ends[i] == JOURNAL_STACK_DEPTH ? QUALITY_DEPTH_SHARE : QUALITY_CUT_SHARE);
+	}
+	for (int lack = RULE_LACKS_TABLES; lack <= RULE_IS_GENERATED; lack++) {
+		struct remedy remedy = unruled(input, (enum rule_lack)lack);
+
+		take_larger(&most, &remedy, QUALITY_CUT_SHARE);
 	}
 	if (most.part > 0) {
 		snprintf(text, room, "%.0f %% of the %s", (double)most.part * 100 / (double)most.whole,
@@ -235,8 +295,7 @@ const char *quality_stack_warning(const struct json_input *input, char *text, si
 
 const char *quality_image_fix(const struct json_input *input, uint32_t image)
 {
-	static const enum journal_stack_end ends[] = {
-		JOURNAL_STACK_BROKEN, JOURNAL_STACK_NO_RULE, JOURNAL_STACK_UNKNOWN};
+	static const enum journal_stack_end ends[] = {JOURNAL_STACK_BROKEN, JOURNAL_STACK_UNKNOWN};
 	const char *fix = NULL;
 	uint64_t most = 0;
 
@@ -246,6 +305,11 @@ const char *quality_image_fix(const struct json_input *input, uint32_t image)
 		if (samples > most) {
 			most = samples;
 			fix = ending(input, ends[i]).hint;
+		}
+	}
+	for (int lack = RULE_LACKS_TABLES; lack <= RULE_IS_GENERATED; lack++) {
+		if (unruled_in(input, image, lack) > most) {
+			fix = unruled(input, (enum rule_lack)lack).hint;
 		}
 	}
 	return fix;
@@ -278,6 +342,8 @@ static json_t *remedies(const struct json_input *input)
 	struct remedy all[] = {
 		naming(input, IMAGE_NOT_LOOKED_INTO),
 		naming(input, IMAGE_STRIPPED),
+		naming(input, IMAGE_STRIPPED_SYSTEM),
+		naming(input, IMAGE_DELETED),
 		naming(input, IMAGE_UNREADABLE),
 		naming(input, IMAGE_NOT_OPENED),
 		naming(input, IMAGE_REPLACED),
@@ -286,7 +352,9 @@ static json_t *remedies(const struct json_input *input)
 		ending(input, JOURNAL_STACK_DEPTH),
 		ending(input, JOURNAL_STACK_BROKEN),
 		ending(input, JOURNAL_STACK_COPY),
-		ending(input, JOURNAL_STACK_NO_RULE),
+		unruled(input, RULE_LACKS_TABLES),
+		unruled(input, RULE_LACKS_FILE),
+		unruled(input, RULE_IS_GENERATED),
 		ending(input, JOURNAL_STACK_UNKNOWN),
 		ending(input, JOURNAL_STACK_NONE),
 	};

@@ -69,8 +69,8 @@ struct model_image {
 	uint64_t device, inode, inode_generation;
 	uint8_t build_id[MODEL_BUILD_ID_BYTES];
 	uint8_t build_id_bytes;
-	bool was_opened;
-	bool is_met; /* a frame of some stack is in it */
+	uint8_t access; /* enum journal_image_access */
+	bool is_met;    /* a frame of some stack is in it */
 };
 
 /*

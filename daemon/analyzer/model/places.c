@@ -191,7 +191,8 @@ static struct model_image image_of(const struct loader *loader, const struct jou
 		.device = image->device,
 		.inode = image->inode,
 		.inode_generation = image->inode_generation,
-		.was_opened = image->was_opened != 0,
+		.access = image->access <= JOURNAL_IMAGE_REPLACED ? (uint8_t)image->access
+														  : JOURNAL_IMAGE_NOT_OPENED,
 	};
 	size_t len = image->build_id.len;
 
@@ -211,7 +212,9 @@ bool loading_image(struct loader *loader, const struct journal_record *record)
 	const uint64_t *known = map_get(&model->image_ids, image.id);
 
 	if (known != NULL && is_same_image(&model->images.items[*known], &image)) {
-		model->images.items[*known].was_opened |= image.was_opened;
+		if (image.access == JOURNAL_IMAGE_OPENED) {
+			model->images.items[*known].access = image.access;
+		}
 		return map_put(&loader->images, image.id, *known);
 	}
 	if (model->images.len >= LIMIT_IMAGES) {

@@ -74,18 +74,21 @@ static bool add_segments(struct elf_image *image, Elf *elf)
 	return true;
 }
 
-/* Names were looked for in it: a table outside of the file is not the same as none. */
-static bool is_torn(const struct elf_image *image, const struct elf_section *section)
+/* Names were looked for in it: tables that cannot be are not the same as none. */
+static bool is_torn(const struct elf_image *image, const struct elf_section *section, size_t count)
 {
-	return (section->type == SHT_SYMTAB || section->type == SHT_DYNSYM) &&
-		   (section->file_offset > image->source.size ||
-			   section->bytes > image->source.size - section->file_offset);
+	bool is_outside = section->file_offset > image->source.size ||
+					  section->bytes > image->source.size - section->file_offset;
+	bool is_table = section->type == SHT_SYMTAB || section->type == SHT_DYNSYM;
+
+	return (section->type != SHT_NULL && section->type != SHT_NOBITS && is_outside) ||
+		   (is_table && section->link >= count);
 }
 
 static bool add_sections(struct elf_image *image, Elf *elf, const GElf_Ehdr *file)
 {
 	size_t count = 0;
-	bool is_known = elf_getshdrnum(elf, &count) == 0;
+	bool is_known = elf_getshdrnum(elf, &count) == 0, is_empty = true;
 
 	image->is_broken =
 		file->e_shoff != 0 && (!is_known || count == 0 ||
@@ -107,14 +110,16 @@ static bool add_sections(struct elf_image *image, Elf *elf, const GElf_Ehdr *fil
 				.link = header.sh_link,
 				.is_code = (header.sh_flags & SHF_ALLOC) && (header.sh_flags & SHF_EXECINSTR),
 			};
-			image->is_broken |= is_torn(image, &section);
+			image->is_broken |= is_torn(image, &section, count);
 		} else {
 			image->is_broken = true;
 		}
+		is_empty &= section.type == SHT_NULL;
 		if (!VEC_PUSH(&image->sections, section)) {
 			return false;
 		}
 	}
+	image->is_broken |= count > 1 && is_empty;
 	return true;
 }
 
