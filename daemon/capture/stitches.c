@@ -15,6 +15,7 @@ struct stitches {
 	struct map places; /* return address → where its callers are in frames, or AMBIGUOUS */
 	uint64_t *frames;  /* owned; STITCHES_FRAMES */
 	uint8_t *is_exact; /* of the same index */
+	uint64_t *sps;     /* of the same index */
 	size_t len;
 };
 
@@ -32,6 +33,7 @@ void stitches_destroy(struct stitches *stitches)
 	map_finish(&stitches->places);
 	free(stitches->frames);
 	free(stitches->is_exact);
+	free(stitches->sps);
 	free(stitches);
 }
 
@@ -50,8 +52,11 @@ static bool has_room(struct stitches *stitches, size_t count)
 	if (stitches->is_exact == NULL) {
 		stitches->is_exact = malloc(STITCHES_FRAMES);
 	}
-	return stitches->frames != NULL && stitches->is_exact != NULL && count <= COUNT_MOST &&
-		   stitches->len + count <= STITCHES_FRAMES;
+	if (stitches->sps == NULL) {
+		stitches->sps = malloc(STITCHES_FRAMES * sizeof(*stitches->sps));
+	}
+	return stitches->frames != NULL && stitches->is_exact != NULL && stitches->sps != NULL &&
+		   count <= COUNT_MOST && stitches->len + count <= STITCHES_FRAMES;
 }
 
 static bool is_same(
@@ -80,14 +85,16 @@ static bool compare(struct stitches *stitches, const uint64_t *frames, size_t co
 	return has_new;
 }
 
-void stitches_learn(
-	struct stitches *stitches, const uint64_t *frames, const uint8_t *is_exact, size_t count)
+void stitches_learn(struct stitches *stitches, const struct stitches_stack *stack)
 {
+	const uint64_t *frames = stack->frames;
+	size_t count = stack->count;
 	if (!compare(stitches, frames, count) || !has_room(stitches, count)) {
 		return;
 	}
 	memcpy(stitches->frames + stitches->len, frames, count * sizeof(*frames));
-	memcpy(stitches->is_exact + stitches->len, is_exact, count);
+	memcpy(stitches->is_exact + stitches->len, stack->is_exact, count);
+	memcpy(stitches->sps + stitches->len, stack->sps, count * sizeof(*stack->sps));
 	/* From the outermost on: of an address that stands twice the second look finds other callers. */
 	for (size_t i = count; i-- > 0;) {
 		uint64_t *place = map_get(&stitches->places, frames[i]);
@@ -101,15 +108,18 @@ void stitches_learn(
 	stitches->len += count;
 }
 
-bool stitches_find(const struct stitches *stitches, uint64_t frame, const uint64_t **callers,
-	const uint8_t **is_exact, size_t *count)
+bool stitches_find(const struct stitches *stitches, uint64_t frame, struct stitches_stack *callers)
 {
 	const uint64_t *place = map_get(&stitches->places, frame);
 	if (place == NULL || *place == AMBIGUOUS || (*place & COUNT_MOST) == 0) {
 		return false;
 	}
-	*count = (size_t)(*place & COUNT_MOST);
-	*callers = stitches->frames + (*place >> COUNT_BITS);
-	*is_exact = stitches->is_exact + (*place >> COUNT_BITS);
+	size_t first = (size_t)(*place >> COUNT_BITS);
+	*callers = (struct stitches_stack){
+		.frames = stitches->frames + first,
+		.is_exact = stitches->is_exact + first,
+		.sps = stitches->sps + first,
+		.count = (size_t)(*place & COUNT_MOST),
+	};
 	return true;
 }

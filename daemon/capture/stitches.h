@@ -19,13 +19,18 @@ struct stitches;
 struct stitches *stitches_create(void);
 void stitches_destroy(struct stitches *stitches);
 
-/* A complete stack, innermost first. is_exact: which are no return addresses. */
-void stitches_learn(
-	struct stitches *stitches, const uint64_t *frames, const uint8_t *is_exact, size_t count);
+struct stitches_stack {
+	const uint64_t *frames;  /* innermost first */
+	const uint8_t *is_exact; /* which are no return addresses */
+	const uint64_t *sps;     /* where the stack pointer was in each */
+	size_t count;
+};
 
-/* The callers of a frame, innermost first; borrowed until the next call of the others. False: not known, or not one and the same. */
-bool stitches_find(const struct stitches *stitches, uint64_t frame, const uint64_t **callers,
-	const uint8_t **is_exact, size_t *count);
+/* A complete stack. */
+void stitches_learn(struct stitches *stitches, const struct stitches_stack *stack);
+
+/* The callers of a frame; borrowed until the next call of the others. False: not known, or not one and the same. */
+bool stitches_find(const struct stitches *stitches, uint64_t frame, struct stitches_stack *callers);
 
 /* Addresses mean something else from here on. */
 void stitches_forget(struct stitches *stitches);

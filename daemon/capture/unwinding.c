@@ -6,6 +6,7 @@
 #include "base/vec.h"
 #include "capture/stitches.h"
 #include "profile/journal.h"
+#include "target/target.h"
 #include "unwind/space.h"
 #include "unwind/unwind.h"
 
@@ -64,8 +65,10 @@ struct unwinding *unwinding_create(const struct unwinding_options *options, stru
 		calloc(unwinding->stack.capacity, sizeof(*unwinding->stack.addresses));
 	unwinding->stack.kinds = calloc(unwinding->stack.capacity, 1);
 	unwinding->stitches = options->stitches ? stitches_create() : NULL;
+	unwinding->stack.sps =
+		options->stitches ? calloc(unwinding->stack.capacity, sizeof(*unwinding->stack.sps)) : NULL;
 	if (unwinding->stack.addresses != NULL && unwinding->stack.kinds != NULL &&
-		(!options->stitches || unwinding->stitches != NULL)) {
+		(!options->stitches || (unwinding->stitches != NULL && unwinding->stack.sps != NULL))) {
 		return unwinding;
 	}
 
@@ -90,6 +93,7 @@ void unwinding_destroy(struct unwinding *unwinding)
 	stitches_destroy(unwinding->stitches);
 	free(unwinding->stack.addresses);
 	free(unwinding->stack.kinds);
+	free(unwinding->stack.sps);
 	free(unwinding);
 }
 
@@ -150,27 +154,57 @@ static uint64_t known(const struct sampler_sample *sample, unsigned number)
 	return is_known ? sample->registers[number] : 0;
 }
 
-/* The callers of its outermost frame are copied behind it, when they are known and there is room. */
-static void complete(struct unwinding *unwinding, struct unwinding_stack *stack)
+/*
+ * Are these callers' return addresses in the program's memory now, where they would have to be? It went on since the sample, but its outer frames
+ * change slowly; when they have changed, or it has ended, nothing is stitched. unread: where the first of them is.
+ */
+static bool is_in_memory(pid_t pid, uint64_t unread, const struct stitches_stack *callers)
 {
-	const uint64_t *callers;
-	const uint8_t *is_exact;
-	size_t count;
+	uint64_t addresses[TARGET_WORDS], words[TARGET_WORDS];
+	size_t of[TARGET_WORDS], count = 0;
+	for (size_t i = 0; i < callers->count && count < TARGET_WORDS; i++) {
+		if (!callers->is_exact[i]) {
+			of[count] = i;
+			addresses[count++] = unread + (callers->sps[i] - callers->sps[0]);
+		}
+	}
+	if (count == 0 || !target_read_words(pid, addresses, words, count)) {
+		return false;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (words[i] != callers->frames[of[i]]) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The callers of its outermost frame are copied behind it, when they are known and there is room. */
+static void complete(struct unwinding *unwinding, pid_t pid, struct unwinding_stack *stack)
+{
+	struct stitches_stack callers;
 	if (stack->count == 0 || unwinding->stack.kinds[stack->count - 1] == UNWIND_EXACT ||
-		!stitches_find(
-			unwinding->stitches, stack->frames[stack->count - 1], &callers, &is_exact, &count) ||
-		stack->count + count > unwinding->stack.capacity) {
+		!stitches_find(unwinding->stitches, stack->frames[stack->count - 1], &callers) ||
+		stack->count + callers.count > unwinding->stack.capacity ||
+		!is_in_memory(pid, unwinding->stack.unread, &callers)) {
 		return;
 	}
-	memcpy(unwinding->stack.addresses + stack->count, callers, count * sizeof(*callers));
-	memcpy(unwinding->stack.kinds + stack->count, is_exact, count);
-	stack->count += count;
+	memcpy(unwinding->stack.addresses + stack->count, callers.frames,
+		callers.count * sizeof(*callers.frames));
+	memcpy(unwinding->stack.kinds + stack->count, callers.is_exact, callers.count);
+	stack->count += callers.count;
 }
 
 void unwinding_learn(struct unwinding *unwinding, const struct unwinding_stack *stack)
 {
+	const struct stitches_stack learned = {
+		.frames = stack->frames,
+		.is_exact = stack->is_exact,
+		.sps = unwinding->stack.sps,
+		.count = stack->count,
+	};
 	if (unwinding->stitches != NULL && stack->end == JOURNAL_STACK_COMPLETE) {
-		stitches_learn(unwinding->stitches, stack->frames, stack->is_exact, stack->count);
+		stitches_learn(unwinding->stitches, &learned);
 	}
 }
 
@@ -207,9 +241,12 @@ void unwinding_walk(
 	stack->is_exact = unwinding->stack.kinds;
 	stack->count = unwinding->stack.count;
 	stack->end = end_of(unwinding->stack.end);
+	if (unwinding->stack.end == UNWIND_ROOT && unwinding->stack.guesses > 0) {
+		stack->end = JOURNAL_STACK_UNKNOWN; /* the frames behind a guess may be invented */
+	}
 	stack->stitched_from = stack->count;
 	if (unwinding->stack.end == UNWIND_CUT && unwinding->stitches != NULL) {
-		complete(unwinding, stack);
+		complete(unwinding, sample->pid, stack);
 	}
 	unwinding->stacks++;
 	unwinding->short_copies += unwinding->stack.end == UNWIND_CUT && !sample->stack_ended;

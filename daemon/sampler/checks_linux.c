@@ -157,7 +157,9 @@ static void check_locked_memory(struct checks *checks, size_t cpus)
 	}
 	/* A capture takes at most half of what is left. */
 	if (lockable / 2 >= wanted) {
-		check_say(check, CHECK_OK, NULL, "there is room for a capture's rings of %" PRIu64 " KiB",
+		check_say(check, CHECK_OK, NULL,
+			"there is room for a capture's rings: %" PRIu64
+			" KiB are enough, it takes more when it can",
 			wanted / 1024);
 	} else {
 		check_say(check, lockable / 2 >= least ? CHECK_WARN : CHECK_FAIL,

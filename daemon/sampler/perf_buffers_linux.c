@@ -63,11 +63,12 @@ static bool add_ring(struct perf_buffers *buffers, int cpu, size_t *data_bytes, 
 	return true;
 }
 
-size_t perf_buffers_for_copies(uint64_t hz, size_t sample_bytes)
+size_t perf_buffers_for_copies(uint64_t hz, size_t sample_bytes, size_t rings)
 {
 	uint64_t wanted = hz * sample_bytes * PERF_BUFFERS_HOLD_MS / 1000;
 	size_t bytes = PERF_BUFFERS_COPIES_LEAST;
-	while (bytes < wanted && bytes < PERF_BUFFERS_COPIES_MOST) {
+	while (bytes < wanted && bytes < PERF_BUFFERS_COPIES_MOST &&
+		   2 * bytes * rings <= PERF_BUFFERS_COPIES_ALL) {
 		bytes *= 2;
 	}
 	return bytes;
@@ -108,7 +109,6 @@ bool perf_buffers_open(struct perf_buffers *buffers, const int *cpus, size_t cou
 	*buffers = (struct perf_buffers){
 		.rings = calloc(count, sizeof(*buffers->rings)),
 		.fds = calloc(count, sizeof(*buffers->fds)),
-		.wanted_bytes = wanted_bytes,
 	};
 	if (!buffers->rings || !buffers->fds) {
 		perf_buffers_close(buffers);

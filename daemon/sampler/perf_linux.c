@@ -446,11 +446,12 @@ static void warn_of_all(const struct sampler *sampler, struct sampler_effective 
 			sampler->config.kernel_frames ? " and has no frames" : "",
 			perf_system_number("perf_event_paranoid", 2));
 	}
-	if (sampler->buffers.smallest_bytes < sampler->buffers.wanted_bytes) {
+	/* More is taken when it can be had; with so much nothing is lost. */
+	if (sampler->buffers.smallest_bytes < PERF_BUFFERS_DATA_BYTES) {
 		warn(effective, "ring_memory_small",
 			"raise the locked-memory limit (ulimit -l) or kernel.perf_event_mlock_kb",
 			"each ring has %zu of %zu KiB, and is emptied every %d ms",
-			sampler->buffers.smallest_bytes / 1024, sampler->buffers.wanted_bytes / 1024,
+			sampler->buffers.smallest_bytes / 1024, (size_t)PERF_BUFFERS_DATA_BYTES / 1024,
 			sampler->drain_ms);
 	}
 	if (perf_events_include_children(&sampler->events)) {
@@ -495,8 +496,10 @@ static bool open_buffers(struct sampler *sampler, struct error *err)
 		return false;
 	}
 	uint32_t copied = sampler->events.attr.sample_stack_user;
-	size_t bytes =
-		copied > 0 ? perf_buffers_for_copies(sampler->config.hz, copied) : PERF_BUFFERS_DATA_BYTES;
+	uint32_t most =
+		sampler->config.more_stack_bytes > copied ? sampler->config.more_stack_bytes : copied;
+	size_t bytes = copied > 0 ? perf_buffers_for_copies(sampler->config.hz, most, count)
+							  : PERF_BUFFERS_DATA_BYTES;
 	bool done = perf_buffers_open(&sampler->buffers, cpus, count, bytes, err);
 	free(cpus);
 	return done;

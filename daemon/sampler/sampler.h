@@ -32,7 +32,8 @@ struct sampler_sample {
 	/* The piece of its stack that was copied, from its stack pointer upwards. Borrowed for the call. */
 	const uint8_t *stack;
 	size_t stack_bytes;
-	bool stack_ended; /* it was not copied further because there was no memory: its end, or a page that was never touched */
+	bool
+		stack_ended; /* it was not copied further because there was no memory: its end, or a page that was never touched */
 };
 
 #define SAMPLER_REGISTERS 64

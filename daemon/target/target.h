@@ -59,6 +59,9 @@ bool target_is_ours(pid_t pid, struct error *err);
  */
 int target_open_mapped_file(pid_t pid, const struct target_mapping *mapping, struct error *err);
 
+/* count words of its memory, at most TARGET_WORDS, each at an address: all of them, or false as below. */
+#define TARGET_WORDS 128
+bool target_read_words(pid_t pid, const uint64_t *addresses, uint64_t *words, size_t count);
 /* Bytes of its memory (process_vm_readv(2)): all of them, or false (it has ended, nothing is mapped there, or it may not be read). */
 bool target_read_memory(pid_t pid, uint64_t address, void *bytes, size_t len);
 

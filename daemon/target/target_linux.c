@@ -480,6 +480,17 @@ bool target_read_memory(pid_t pid, uint64_t address, void *bytes, size_t len)
 	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)len;
 }
 
+bool target_read_words(pid_t pid, const uint64_t *addresses, uint64_t *words, size_t count)
+{
+	struct iovec here = {.iov_base = words, .iov_len = count * sizeof(*words)};
+	struct iovec there[TARGET_WORDS];
+	for (size_t i = 0; i < count && i < TARGET_WORDS; i++) {
+		there[i] = (struct iovec){(void *)(uintptr_t)addresses[i], sizeof(*words)};
+	}
+	return count <= TARGET_WORDS &&
+		   process_vm_readv(pid, &here, 1, there, count, 0) == (ssize_t)here.iov_len;
+}
+
 int target_open_kernel_symbols(void)
 {
 	return open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);

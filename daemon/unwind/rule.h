@@ -29,7 +29,8 @@ enum rule_flags {
 	RULE_FP_AT = 2,    /* fp is at CFA + fp_offset, else it is unchanged */
 	RULE_BASE_AT =
 		8, /* the base register is at CFA + base_slot * RULE_SLOT_BYTES, else it is unchanged */
-	RULE_SIGNED = 4, /* the return address is signed */
+	RULE_SIGNED = 4,   /* the return address is signed */
+	RULE_IN_FILE = 16, /* RULE_CODE: of a file that tells of other code, but not of this */
 };
 
 #define RULE_SLOT_BYTES 8

@@ -13,6 +13,7 @@ enum unwind_step step_unreadable(struct step_walk *walk, uint64_t address)
 	bool is_below = address < memory->address;
 
 	/* Below the copy of the stack that the frame is on nothing is saved; from another stack (a signal's) anything may be missing. */
+	walk->unread = address;
 	walk->end =
 		address >> USER_ADDRESS_BITS != 0 || (is_below && is_on_copy) ? UNWIND_BAD : UNWIND_CUT;
 	return UNWIND_BROKEN;

@@ -20,6 +20,7 @@ struct step_walk {
 	bool is_from_record;          /* the frame was found by the frame pointer */
 	size_t fetched;               /* bytes of the copy that memory was asked for */
 	enum unwind_end end;
+	uint64_t unread; /* where a read failed */
 };
 
 /* A read at address failed. */

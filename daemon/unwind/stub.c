@@ -11,6 +11,9 @@ struct entry {
 	uint8_t flags;  /* enum rule_flags */
 };
 
+#define SHORT_ENTRY_BYTES                                                                          \
+	8 /* of static programs' tables, for functions that are chosen at the start: jmp *there(%rip); xchg %ax,%ax */
+
 #define ANY 0, 0, 0, 0
 #define ALL 0xff, 0xff, 0xff, 0xff
 
@@ -21,6 +24,9 @@ static const struct entry entries[] = {
 	/* mold: endbr64; mov $number,%r11d; jmp *there(%rip) */
 	{IMAGE_MACHINE_X86_64, {0xf3, 0x0f, 0x1e, 0xfa, 0x41, 0xbb, ANY, 0xff, 0x25, ANY},
 		{ALL, 0xff, 0xff, ANY, 0xff, 0xff, ANY}, ENTRY_BYTES, 0},
+	/* GNU ld and mold, for functions that are also known by address: endbr64; jmp *there(%rip); padding */
+	{IMAGE_MACHINE_X86_64, {0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, ANY}, {ALL, 0xff, 0xff, ANY},
+		ENTRY_BYTES, 0},
 	/* adrp x16, page; ldr x17, [x16, n]; add x16, x16, n; br x17 */
 	{IMAGE_MACHINE_AARCH64,
 		{0x10, 0, 0, 0x90, 0x11, 0x02, 0x40, 0xf9, 0x10, 0x02, 0, 0x91, 0x20, 0x02, 0x1f, 0xd6},
@@ -69,6 +75,16 @@ static struct rule entry_rule(const struct entry *entry, uint64_t at)
 		.ra_offset = -word};
 }
 
+static bool is_short_entry(const struct unwind_machine *machine, struct image_cache *cache,
+	const struct image *image, uint64_t address)
+{
+	uint8_t code[SHORT_ENTRY_BYTES];
+
+	return machine->image == IMAGE_MACHINE_X86_64 && address % SHORT_ENTRY_BYTES == 0 &&
+		   read_code(cache, image, address, code, sizeof(code)) && code[0] == 0xff &&
+		   code[1] == 0x25 && code[6] == 0x66 && code[7] == 0x90;
+}
+
 bool stub_find(const struct unwind_machine *machine, struct image_cache *cache,
 	const struct image *image, uint64_t address, bool is_exact, struct rule *rule)
 {
@@ -77,6 +93,10 @@ bool stub_find(const struct unwind_machine *machine, struct image_cache *cache,
 
 	if (is_trampoline(machine, cache, image, address)) {
 		*rule = (struct rule){.kind = RULE_SIGNAL};
+		return true;
+	}
+	if (is_exact && is_short_entry(machine, cache, image, address)) {
+		*rule = (struct rule){.kind = RULE_SP, .cfa_offset = 8, .ra_offset = -8};
 		return true;
 	}
 	if (!is_exact || !read_code(cache, image, address - at, code, sizeof(code))) {

@@ -117,6 +117,7 @@ static struct rule rule_in(struct unwinder *unwinder, const struct unwind_range 
 		keep_row(unwinder, range, state, lookup, &where, &rule);
 		return rule;
 	case CFI_NONE:
+		rule.flags = RULE_IN_FILE;
 		stub_find(unwinder->machine, unwinder->reader.cache, cfi_image(range->cfi),
 			pc - range->bias, lookup == pc, &rule);
 		return rule;
@@ -219,6 +220,9 @@ static inline bool go_on(struct unwinder *unwinder, const struct unwind_space *s
 		return false;
 	}
 	stack->kinds[stack->count] = walk->is_exact ? UNWIND_EXACT : UNWIND_RETURN;
+	if (stack->sps != NULL) {
+		stack->sps[stack->count] = sp;
+	}
 	stack->addresses[stack->count++] = pc;
 	walk->end = UNWIND_NO_RULE;
 	enum unwind_step result = rule == NULL ? UNWIND_UNKNOWN : step(walk, rule);
@@ -226,7 +230,10 @@ static inline bool go_on(struct unwinder *unwinder, const struct unwind_space *s
 	if (result == UNWIND_FINISHED) {
 		walk->end = UNWIND_ROOT;
 	}
-	stack->records += walk->is_from_record && result == UNWIND_STEPPED;
+	if (walk->is_from_record && result == UNWIND_STEPPED) {
+		stack->records++;
+		stack->guesses += (rule->flags & RULE_IN_FILE) != 0;
+	}
 	if (result == UNWIND_STEPPED && walk->frame.regs.pc == pc && walk->frame.regs.sp == sp) {
 		walk->end = UNWIND_LOOP;
 		return false;
@@ -252,13 +259,14 @@ void unwind_walk(struct unwinder *unwinder, const struct unwind_space *space,
 		.end = UNWIND_DEPTH,
 	};
 
-	stack->count = stack->records = 0;
+	stack->count = stack->records = stack->guesses = 0;
 	while (stack->count < stack->capacity && go_on(unwinder, space, &walk, stack)) {
 		if (stack->count == stack->capacity) {
 			walk.end = UNWIND_DEPTH;
 		}
 	}
 	stack->end = walk.end;
+	stack->unread = walk.unread;
 	unwinder->counters.stacks++;
 	unwinder->counters.frames += stack->count;
 }

@@ -59,10 +59,14 @@ struct unwind_stack {
 	uint64_t *addresses; /* the caller's, capacity entries; innermost first */
 	uint8_t *kinds;      /* enum unwind_frame_kind; the caller's */
 	size_t capacity, count;
-	/* How many steps went by the frame pointer, out of code of which nothing is known: right for a JIT's, Go's and most assembly, and invented where
-	 * such code has none (musl's C library). Whoever counts complete stacks can tell these apart. */
-	size_t records;
+	uint64_t *
+		sps; /* the caller's, capacity entries: where the stack pointer was in each frame; NULL: nobody asks */
+	/* How many steps went by the frame pointer, out of code of which nothing is known: right for a JIT's; and how many of these out of files that have
+	 * call-frame information for other code: right for most assembly, and invented where such code has none (musl's C library). */
+	size_t records, guesses;
 	enum unwind_end end;
+	uint64_t
+		unread; /* UNWIND_CUT: the address that was to be read; nearly always that of the return address */
 };
 
 /* What it cost so far. */

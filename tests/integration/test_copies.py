@@ -77,6 +77,18 @@ def test_cut_stacks_are_completed_with_the_only_callers_and_marked():
         assert remedy["share"] > 0.3 and "64 KiB" in remedy["message"], remedy
 
 
+def test_what_has_other_callers_now_is_not_given_those_it_had():
+    with Daemon() as daemon:
+        client = daemon.connect()
+        profile = record(client, [target("copies"), "other", "1000"], hz=HZ)
+        small, large = (int(word) for word in profile.output.split())
+        assert large > 8 * small > 0, (small, large)
+        # All complete stacks with large() in them have the callers that it had before; those that are cut have the others.
+        assert near(profile.total_count("outer"), small, HZ), (profile.folded, small)
+        assert profile.data["quality"]["stitched"] < 0.01 and profile.data["quality"]["truncated"] > 0.8, profile.data["quality"]
+        assert "stacks_cut" in [warning["code"] for warning in profile.params["warnings"]], profile.params["warnings"]
+
+
 def test_a_program_with_musl_has_its_own_chain():
     if not shutil.which("musl-gcc"):
         skip("needs musl-gcc")

@@ -19,30 +19,37 @@ static int tear_down(void **state)
 	return 0;
 }
 
+/* The stack pointer in each frame is ten times its address. */
+static void learn(struct stitches *stitches, const uint64_t *frames, size_t count)
+{
+	static const uint8_t is_exact[64] = {1};
+	uint64_t sps[64];
+	for (size_t i = 0; i < count; i++) {
+		sps[i] = 10 * frames[i];
+	}
+	stitches_learn(stitches, &(struct stitches_stack){frames, is_exact, sps, count});
+}
+
 #define LEARN(stitches, ...)                                                                       \
-	stitches_learn(stitches, (uint64_t[]){__VA_ARGS__}, (uint8_t[]){1, 0, 0, 0, 0, 0, 0, 0},       \
-		sizeof((uint64_t[]){__VA_ARGS__}) / 8)
+	learn(stitches, (uint64_t[]){__VA_ARGS__}, sizeof((uint64_t[]){__VA_ARGS__}) / 8)
 
 static void assert_callers(
 	const struct stitches *stitches, uint64_t frame, size_t count, const uint64_t *expected)
 {
-	const uint64_t *callers;
-	const uint8_t *is_exact;
-	size_t found;
-	assert_true(stitches_find(stitches, frame, &callers, &is_exact, &found));
-	assert_int_equal(found, count);
-	assert_memory_equal(callers, expected, count * 8);
+	struct stitches_stack callers;
+	assert_true(stitches_find(stitches, frame, &callers));
+	assert_int_equal(callers.count, count);
+	assert_memory_equal(callers.frames, expected, count * 8);
 	for (size_t i = 0; i < count; i++) {
-		assert_int_equal(is_exact[i], 0);
+		assert_int_equal(callers.is_exact[i], 0);
+		assert_int_equal(callers.sps[i], 10 * expected[i]);
 	}
 }
 
 static void assert_unknown(const struct stitches *stitches, uint64_t frame)
 {
-	const uint64_t *callers;
-	const uint8_t *is_exact;
-	size_t count;
-	assert_false(stitches_find(stitches, frame, &callers, &is_exact, &count));
+	struct stitches_stack callers;
+	assert_false(stitches_find(stitches, frame, &callers));
 }
 
 static void knows_the_callers_of_a_frame_of_a_complete_stack(void **state)
@@ -91,13 +98,12 @@ static void a_full_one_still_unlearns(void **state)
 {
 	struct stitches *stitches = *state;
 	uint64_t frames[64];
-	uint8_t is_exact[64] = {0};
 	LEARN(stitches, 1, 2, 3);
 	for (uint64_t i = 0; i < 2 * STITCHES_FRAMES / 64; i++) {
 		for (uint64_t j = 0; j < 64; j++) {
 			frames[j] = 1000 + i * 64 + j;
 		}
-		stitches_learn(stitches, frames, is_exact, 64);
+		learn(stitches, frames, 64);
 	}
 	assert_unknown(stitches, frames[0]);
 	assert_callers(stitches, 1, 2, (uint64_t[]){2, 3});

@@ -462,6 +462,13 @@ static void entries_of_linkage_tables_are_known_by_their_instructions(void **sta
 	static const uint8_t arm[] = {
 		0x10, 5, 0, 0x90, 0x11, 6, 0x40, 0xf9, 0x10, 0x22, 0, 0x91, 0x20, 2, 0x1f, 0xd6};
 
+	static const uint8_t in_address[] = {
+		0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, 0x52, 0x17, 0, 0, 0x66, 0x0f, 0x1f, 0x44, 0, 0};
+	static const uint8_t of_static[] = {
+		0xff, 0x25, 0xe2, 0x2f, 0x0a, 0, 0x66, 0x90, 0xff, 0x25, 0xe2, 0x2f, 0x0a, 0, 0x66, 0x90};
+
+	check_entry(&unwind_machine_x86_64, in_address, (const uint8_t[]){0, 4}, 2, 2);
+	check_entry(&unwind_machine_x86_64, of_static, (const uint8_t[]){0, 8}, 2, 2);
 	check_entry(&unwind_machine_x86_64, lld, (const uint8_t[]){0, 6, 11}, 3, 2);
 	check_entry(&unwind_machine_x86_64, mold, (const uint8_t[]){0, 4, 10}, 3, 3);
 	check_entry(&unwind_machine_aarch64, arm, (const uint8_t[]){0, 4, 8, 12}, 4, 4);

@@ -36,6 +36,13 @@ static const char *const OUTERMOST[] = {
 	"__pthread_start",
 	"ret_from_fork",
 	"ret_from_fork_asm",
+	"__start_context",
+	"runtime.goexit",
+	"runtime.goexit.abi0",
+	"runtime.rt0_go",
+	"runtime.rt0_go.abi0",
+	"runtime.mstart",
+	"runtime.mstart.abi0",
 	"_dl_start_user",
 	"_dl_start",
 };
