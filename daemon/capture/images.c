@@ -5,6 +5,7 @@
 
 #include <elf.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/map.h"
@@ -15,6 +16,13 @@
 
 #define FD_SHARE 4 /* one descriptor in so many */
 
+/* By which it is seen that a file was overwritten. Its times alone may also be changed by touch(1). */
+#define PRINT_BYTES 4096
+struct print {
+	int64_t modified_ns;
+	uint64_t bytes, hash; /* hash: of its first and last PRINT_BYTES */
+};
+
 struct image {
 	uint64_t hash;
 	uint64_t device, inode, inode_generation;
@@ -22,6 +30,8 @@ struct image {
 	uint64_t kind;
 	uint64_t access; /* enum journal_image_access */
 	int fd;          /* borrowed from opened; -1 */
+	struct print print;
+	bool is_over; /* its file was overwritten: mappings are another image's */
 };
 
 struct images {
@@ -73,7 +83,7 @@ static uint64_t device_of(const struct sampler_mapping *mapping)
 static bool is_equal(
 	const struct image *image, uint64_t hash, const struct sampler_mapping *mapping)
 {
-	return image->hash == hash && image->device == device_of(mapping) &&
+	return !image->is_over && image->hash == hash && image->device == device_of(mapping) &&
 		   image->inode == mapping->inode &&
 		   (image->inode_generation == mapping->inode_generation || image->inode_generation == 0 ||
 			   mapping->inode_generation == 0) &&
@@ -146,6 +156,86 @@ static uint64_t open_file(struct images *images, uint32_t id, const struct sampl
 	return JOURNAL_IMAGE_OPENED;
 }
 
+static uint64_t hash_at(int fd, uint64_t offset)
+{
+	uint8_t bytes[PRINT_BYTES];
+	ssize_t len = pread(fd, bytes, sizeof(bytes), (off_t)offset);
+	return len > 0 ? map_hash_bytes(bytes, (size_t)len) : 0;
+}
+
+static int64_t modified_ns(const struct stat *status)
+{
+	return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
+}
+
+static struct print print_of(int fd)
+{
+	struct stat status;
+	if (fstat(fd, &status) != 0) {
+		return (struct print){0};
+	}
+	uint64_t bytes = (uint64_t)status.st_size;
+	uint64_t last = bytes > PRINT_BYTES ? bytes - PRINT_BYTES : 0;
+	return (struct print){
+		.modified_ns = modified_ns(&status),
+		.bytes = bytes,
+		.hash = map_hash(hash_at(fd, 0)) ^ hash_at(fd, last),
+	};
+}
+
+/* Times first: they are all that has to be looked at as long as nobody writes. */
+static bool has_changed(const struct image *image)
+{
+	struct stat status;
+	if (fstat(image->fd, &status) != 0 || ((uint64_t)status.st_size == image->print.bytes &&
+											  modified_ns(&status) == image->print.modified_ns)) {
+		return false;
+	}
+	struct print now = print_of(image->fd);
+	return now.bytes != image->print.bytes || now.hash != image->print.hash;
+}
+
+static void close_opened(struct images *images, uint32_t id)
+{
+	for (size_t i = 0; i < images->opened.len; i++) {
+		if (images->opened.items[i].id == id) {
+			close(images->opened.items[i].fd);
+			images->opened.items[i] = images->opened.items[--images->opened.len];
+			return;
+		}
+	}
+}
+
+bool images_was_overwritten(struct images *images, uint32_t id)
+{
+	struct image *image = id > 0 && id <= images->known.len ? &images->known.items[id - 1] : NULL;
+	if (image == NULL || image->fd < 0 || !has_changed(image)) {
+		return false;
+	}
+	close_opened(images, id);
+	image->fd = -1;
+	image->access = JOURNAL_IMAGE_REPLACED;
+	image->is_over = true;
+	return true;
+}
+
+size_t images_count(const struct images *images)
+{
+	return images->known.len;
+}
+
+void images_describe(const struct images *images, uint32_t id, struct sampler_mapping *mapping)
+{
+	const struct image *image = &images->known.items[id - 1];
+	*mapping = (struct sampler_mapping){
+		.device_major = (uint32_t)(image->device >> 32),
+		.device_minor = (uint32_t)image->device,
+		.inode = image->inode,
+		.inode_generation = image->inode_generation,
+		.path = image->path,
+	};
+}
+
 static bool add(struct images *images, const struct sampler_mapping *mapping, uint64_t hash)
 {
 	struct image image = {
@@ -167,6 +257,7 @@ static bool add(struct images *images, const struct sampler_mapping *mapping, ui
 	}
 	if (added->access == JOURNAL_IMAGE_OPENED) {
 		added->fd = images->opened.items[images->opened.len - 1].fd;
+		added->print = print_of(added->fd);
 	}
 	if (is_memory_file(mapping) && added->access != JOURNAL_IMAGE_OPENED) {
 		added->kind = JOURNAL_IMAGE_ANONYMOUS;

@@ -37,6 +37,15 @@ bool images_find(
 /* The image of an id. False: there is none. */
 bool images_get(const struct images *images, uint32_t id, struct images_image *image);
 
+/*
+ * Is the open file of an image no longer what it was when it was opened (cp over it, a linker that writes in place)? True once: it is closed, and a
+ * mapping of it is another image from then on.
+ */
+bool images_was_overwritten(struct images *images, uint32_t id);
+size_t images_count(const struct images *images);
+/* What is known of an image's file as a mapping tells it: path (borrowed), device and inode. */
+void images_describe(const struct images *images, uint32_t id, struct sampler_mapping *mapping);
+
 /* How many files were not opened because descriptors ran out. */
 size_t images_not_opened(const struct images *images);
 const struct pipeline_image *images_opened(const struct images *images, size_t *count);

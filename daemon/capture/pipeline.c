@@ -35,7 +35,8 @@ struct pipeline {
 	struct map threads; /* tid → string id of its name; those that live */
 	uint64_t flushed_ns;
 	uint64_t cpu_time_ns;
-	uint64_t children; /* processes that it forked; they are not sampled */
+	uint64_t children;  /* processes that it forked; they are not sampled */
+	size_t overwritten; /* files, while they were sampled */
 };
 
 void pipeline_destroy(struct pipeline *pipeline)
@@ -269,11 +270,28 @@ static void append_image(struct pipeline *pipeline, const struct sampler_mapping
 		});
 }
 
+/* What was written over a file is not what was sampled: it is told again, without the file, so that no name is taken from it. */
+static bool end_overwritten(struct pipeline *pipeline, uint32_t id)
+{
+	struct images_image image;
+	struct sampler_mapping place;
+	if (!images_was_overwritten(pipeline->images, id) ||
+		!images_get(pipeline->images, id, &image)) {
+		return false;
+	}
+	images_describe(pipeline->images, id, &place);
+	append_image(pipeline, &place, &image);
+	pipeline->overwritten++;
+	return true;
+}
+
 /* At first sight its file is opened. False: it is no mapping of ours, or memory is out. */
 static bool find_image(
 	struct pipeline *pipeline, const struct sampler_mapping *mapping, struct images_image *image)
 {
-	if (mapping->pid != pipeline->pid || !images_find(pipeline->images, mapping, image)) {
+	if (mapping->pid != pipeline->pid || !images_find(pipeline->images, mapping, image) ||
+		(!image->is_new && end_overwritten(pipeline, image->id) &&
+			!images_find(pipeline->images, mapping, image))) {
 		return false;
 	}
 	if (image->is_new) {
@@ -490,6 +508,14 @@ static void append_notes(struct pipeline *pipeline)
 			missing);
 		append_note(pipeline, "images_not_opened", text);
 	}
+	if (pipeline->overwritten > 0) {
+		snprintf(text, sizeof(text),
+			"%zu of the program's files were overwritten while it ran: what they held before has "
+			"no "
+			"names",
+			pipeline->overwritten);
+		append_note(pipeline, "images_overwritten", text);
+	}
 	if (pipeline->children > 0) {
 		snprintf(text, sizeof(text),
 			"the program started %" PRIu64 " child processes, what they did is not in this profile",
@@ -500,6 +526,9 @@ static void append_notes(struct pipeline *pipeline)
 
 void pipeline_end(struct pipeline *pipeline, const char *reason, uint64_t time_ns)
 {
+	for (size_t id = 1; id <= images_count(pipeline->images); id++) {
+		end_overwritten(pipeline, (uint32_t)id);
+	}
 	append_notes(pipeline);
 	append(pipeline,
 		&(struct journal_record){

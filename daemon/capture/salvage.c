@@ -103,11 +103,27 @@ static void take_string(struct scan *scan, const struct journal_string *string)
 	scan->no_memory |= !map_put(&scan->strings, string->id, scan->texts.len - 1);
 }
 
+/* Its file was overwritten: what is there now is not what was sampled. */
+static void drop_image(struct salvage *salvage, uint32_t id)
+{
+	for (size_t i = 0; i < salvage->images.len; i++) {
+		if (salvage->images.items[i].id == id) {
+			free(salvage->images.items[i].path);
+			salvage->images.items[i] = salvage->images.items[--salvage->images.len];
+			return;
+		}
+	}
+}
+
 static void take_image(struct scan *scan, const struct journal_image *image)
 {
 	struct salvage *salvage = scan->salvage;
 	const uint64_t *index = map_get(&scan->strings, image->path);
 	if (image->kind != JOURNAL_IMAGE_ELF || index == NULL || salvage->images.len >= LIMIT_IMAGES) {
+		return;
+	}
+	if (image->access == JOURNAL_IMAGE_REPLACED) {
+		drop_image(salvage, (uint32_t)image->id);
 		return;
 	}
 	struct salvage_image kept = {

@@ -1,7 +1,7 @@
 """Names are right, in C++ and Rust, and where one program or library takes another's place."""
 import os
 
-from harness import Daemon, main, target
+from harness import Daemon, main, read_folded, target
 from profiles import near, record, symbols
 
 
@@ -17,6 +17,29 @@ def test_a_library_that_takes_anothers_place_keeps_its_own_names():
             assert near(profile.self_count(name), 200), (name, profile.self_frames())
             profile.stands_below(name, ("main", "run_library"))
         assert {"library_first.so", "library_other.so"} <= {os.path.basename(image["path"]) for image in profile.data["images"]}
+
+
+def test_a_library_that_is_overwritten_in_place_has_no_wrong_names():
+    with Daemon() as daemon:
+        client = daemon.connect()
+        path = os.path.join(daemon.root, "current.so")
+        first, other = target("library_first.so"), target("library_other.so")
+        profile = record(client, [target("late_library"), "=" + first, path, path, "library_first", "=" + other, path, path, "library_other"])
+        assert profile.exited["exit_code"] == 0, profile.errors
+        addresses = profile.output.split()
+        assert addresses[0] == addresses[1], "the libraries lie at different addresses: nothing could be confused"
+        # What was there first is gone: it is told so, and not called by the names of what was written over it.
+        assert near(profile.self_count("library_other"), 200), profile.self_frames()
+        profile.stands_below("library_other", ("main", "run_library"))
+        unnamed = {frame: count for frame, count in profile.self_frames().items() if frame.startswith("[current.so+")}
+        assert near(sum(unnamed.values()), 200), profile.self_frames()
+        images = [image for image in profile.data["images"] if image["path"] == path]
+        assert sorted(image["opened"] for image in images) == [False, True], images
+        assert "overwritten" in next(image["fix"] for image in images if not image["opened"]), images
+        assert "images_overwritten" in [warning["code"] for warning in profile.params["warnings"]], profile.params["warnings"]
+        # Nor when it is named again.
+        again = client.call("SymbolizeCapture", capture_id=profile.params["capture_id"])
+        assert read_folded(again["folded_path"]) == read_folded(profile.params["folded_path"])
 
 
 def test_both_programs_of_an_exec_have_their_own_names():

@@ -24,7 +24,8 @@ static const struct {
 									   "profile before that (profctl record, "
 									   "or launch --profile)"},
 	[IMAGE_REPLACED] = {"file_replaced",
-		"the file was replaced since it was mapped: record again, or start to profile before that"},
+		"the file was replaced or overwritten since it was mapped: record again, and install with "
+		"mv or install(1), not with cp over it"},
 	[IMAGE_UNREADABLE] = {"file_unreadable", "the file is broken, or of a format that profd does "
 											 "not read: readelf -h says what is wrong; "
 											 "build it anew"},

@@ -212,7 +212,7 @@ bool loading_image(struct loader *loader, const struct journal_record *record)
 	const uint64_t *known = map_get(&model->image_ids, image.id);
 
 	if (known != NULL && is_same_image(&model->images.items[*known], &image)) {
-		if (image.access == JOURNAL_IMAGE_OPENED) {
+		if (image.access != JOURNAL_IMAGE_NOT_OPENED) {
 			model->images.items[*known].access = image.access;
 		}
 		return map_put(&loader->images, image.id, *known);
