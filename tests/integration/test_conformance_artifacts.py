@@ -511,9 +511,11 @@ def test_the_accounting_and_the_remedies():
         assert sorted((remedy["share"] for remedy in remedies), reverse=True) == [remedy["share"] for remedy in remedies]
         assert {"stripped", "stripped_system", "end_unknown"} >= {remedy["what"] for remedy in remedies} and remedies, remedies
         stripped, = [remedy for remedy in remedies if remedy["what"] == "stripped"]
-        assert stripped["share"] == data["quality"]["unsymbolized"] > 0.5 and target("shares_stripped") in stripped["images"], stripped
+        assert stripped["share"] > 0.25 and target("shares_stripped") in stripped["images"] and "-Dstrip=false" in stripped["hint"], stripped
+        unnamed = sum(remedy["share"] for remedy in remedies if remedy["what"] != "end_unknown")
+        assert unnamed > 0.5 and abs(unnamed - data["quality"]["unsymbolized"]) < 1e-3, (remedies, data["quality"])
         for remedy in remedies:
-            assert set(remedy) == {"what", "share", "images", "message", "hint"} and "-" in remedy["hint"], remedy
+            assert set(remedy) == {"what", "share", "images", "message", "hint"} and remedy["hint"], remedy
 
 
 @SENTENCE("when that CPU time is not known only `count`, `lost` and `throttled` are there.")
