@@ -10,6 +10,7 @@ const path = require("path");
 const { Browser, Page, pause } = require("./browser.js");
 const { readFolded, emptyFolded, listFrames, matched, graft, grouped, samples, share } = require("./verify-svg-folded.js");
 const { checkExpressions, checkCostly, checkSlow } = require("./verify-svg-search.js");
+const { checkPrinted } = require("./verify-svg-print.js");
 const { checkThin } = require("./verify-svg-thin.js");
 const { check, equal, near, quiet, finish } = require("./verify-svg-tap.js");
 
@@ -558,6 +559,7 @@ async function main([program, ...args]) {
 		await checkShort(browser, url);
 		await checkImage(browser, folder);
 		await checkPrint(browser, folder);
+		await checkPrinted(browser, folder);
 		await shootAll(browser, shots ? [...SHOWN.map((name) => path.join(folder, name + ".svg")), ...args.slice(1)] : []);
 	} finally {
 		await browser.close();

@@ -157,6 +157,24 @@ static void thin(struct picture *picture)
 	picture_write(picture, "thin", NULL);
 }
 
+/* A row of 1,000 functions that are all too narrow for a name and nearly as wide together as the picture, and 1,000 calls beside them. */
+static void many(struct picture *picture)
+{
+	struct tree_frame frames[1001];
+	char stack[32];
+	for (unsigned i = 0; i < 1000; i++) {
+		snprintf(stack, sizeof(stack), "main;function_%03u", i);
+		picture_add(picture, stack, 3);
+	}
+	frames[0] = picture_frame(picture, "deep", 4, TREE_THREAD);
+	for (size_t i = 1; i <= 999; i++) {
+		frames[i] = picture_frame(picture, "call", 4, TREE_PROGRAM);
+	}
+	frames[1000] = picture_frame(picture, "bottom", 6, TREE_PROGRAM);
+	assert_true(tree_add(picture->tree, frames, 1001, 1));
+	picture_write(picture, "many", NULL);
+}
+
 static void empty(struct picture *picture)
 {
 	picture_write(picture, "empty", "the process was idle");
@@ -254,7 +272,7 @@ int picture_write_samples(const char *folder)
 		{"torture_images", picture_torture_images}, {"empty", empty}, {"deep", picture_deep},
 		{"large", large}, {"random", random_stacks}, {"flame", flame}, {"merged", merged},
 		{"names", names}, {"deep500", deep500}, {"costly", costly}, {"controls", controls},
-		{"thin", thin}};
+		{"thin", thin}, {"many", many}};
 	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
 		char path[4096];
 		void *picture;

@@ -7,6 +7,7 @@ const NARROW = 600; // pixels: below it the texts around the graph have more lin
 const SHORT = 420; // pixels: below it they have less room, so that rows are seen
 const OVERSCAN = 12; // rows drawn outside of the visible part
 const SHARP_PIXELS = 30000; // of a printed canvas, which has no more than 32,767
+const SCALE_STEP = 64; // of a printed canvas: browsers round its scale down to 64ths
 
 function top(depth) {
 	const row = state.up ? state.rows - 1 - depth : depth;
@@ -33,7 +34,7 @@ function visibleDepths() {
 }
 
 function draw() {
-	const width = ui.graph.clientWidth;
+	const width = state.printing ? PRINT_WIDTH : ui.graph.clientWidth;
 	ui.app.classList.toggle("pf-narrow", width < NARROW);
 	ui.app.classList.toggle("pf-short", alone && !state.printing && ui.app.clientHeight < SHORT);
 	if (tree.total[0] <= 0 || width <= 0) {
@@ -43,9 +44,9 @@ function draw() {
 	state.width = width;
 	state.scale = width / tree.total[state.zoom];
 	const pieces = document.createDocumentFragment();
-	pieces.appendChild(ui.canvas);
+	const context = paper(pieces);
 	drawAncestors(pieces);
-	drawBelow(pieces, paper());
+	drawBelow(pieces, context);
 	ui.hover = element("div", "pf-mark pf-hover");
 	ui.hover.hidden = true;
 	pieces.appendChild(ui.hover);
@@ -65,19 +66,41 @@ function drawAncestors(pieces) {
 }
 
 // The canvas for the narrow frames lies under the drawn rows and scrolls with them.
-function paper() {
+function paper(pieces) {
 	const first = Math.max(state.first, 0);
 	const last = Math.min(state.last, state.rows - 1);
 	const y = top(state.up ? last : first);
 	const height = Math.max(last - first + 1, 1) * ROW;
-	const sharp = state.printing ? Math.min(2, SHARP_PIXELS / height) : window.devicePixelRatio || 1;
+	const sharp = state.printing ? printedSharpness(height) : window.devicePixelRatio || 1;
 	ui.canvas.width = Math.ceil(state.width * sharp);
 	ui.canvas.height = Math.ceil(height * sharp);
-	ui.canvas.style.top = y + "px";
-	ui.canvas.style.height = height + "px";
+	pieces.appendChild(state.printing ? stretched(ui.canvas, y, height, sharp) : spread(ui.canvas, y, height));
 	const context = ui.canvas.getContext("2d");
 	context.setTransform(sharp, 0, 0, sharp, 0, -y * sharp);
 	return context;
+}
+
+function spread(sheet, y, height) {
+	sheet.style.top = y + "px";
+	sheet.style.width = "100%";
+	sheet.style.height = height + "px";
+	return sheet;
+}
+
+function printedSharpness(height) {
+	return SCALE_STEP / Math.ceil(SCALE_STEP / Math.min(2, SHARP_PIXELS / height));
+}
+
+/* On a page, whose width nobody knows yet, the canvas keeps its size, and so its true scale; what is around it is stretched. */
+function stretched(canvas, y, height, sharp) {
+	const around = svgElement("svg", { "class": "pf-paint", viewBox: "0 0 " + state.width + " " + height, preserveAspectRatio: "none" });
+	const inside = svgElement("foreignObject", { width: canvas.width / sharp, height: canvas.height / sharp });
+	canvas.style.top = "0";
+	canvas.style.width = canvas.width / sharp + "px";
+	canvas.style.height = canvas.height / sharp + "px";
+	around.appendChild(inside);
+	inside.appendChild(canvas);
+	return spread(around, y, height);
 }
 
 /* Every frame in the rows is looked at, however narrow: together they can fill a row. Matches are painted last and never too narrow to be seen. */

@@ -37,6 +37,12 @@ function element(tag, className, parent, text) {
 	return made;
 }
 
+function svgElement(tag, attributes) {
+	const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+	Object.keys(attributes).forEach((key) => made.setAttribute(key, attributes[key]));
+	return made;
+}
+
 function button(parent, text, label, action) {
 	const made = element("button", "", parent, text);
 	made.setAttribute("type", "button");

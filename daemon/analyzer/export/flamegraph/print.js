@@ -1,6 +1,7 @@
 /* Printing: the whole current view, not only what is scrolled into sight, in light colours. */
 
 const PRINT_ROWS = 1600; // a canvas has no more than 32,767 pixels
+const PRINT_WIDTH = 1000; // pixels, that the page's width is taken for, whatever the window's is: about that of common paper
 
 function beginPrint() {
 	if (tree.total[0] <= 0 || state.printing) {

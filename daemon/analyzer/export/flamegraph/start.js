@@ -57,9 +57,7 @@ function makeRoom() {
 
 function start() {
 	const picture = root.querySelector("g.pf-static");
-	const frame = document.createElementNS("http://www.w3.org/2000/svg", "foreignObject");
-	frame.setAttribute("width", "100%");
-	frame.setAttribute("height", "100%");
+	const frame = svgElement("foreignObject", { width: "100%", height: "100%" });
 	frame.appendChild(ui.app);
 	root.removeAttribute("viewBox");
 	root.removeAttribute("role");
