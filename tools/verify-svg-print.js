@@ -1,6 +1,6 @@
 "use strict";
 
-/* The picture on paper: where frames lie, by the pixels of the rendered page. */
+/* The picture on paper: where frames lie, by the pixels of the rendered page, and how many pages there are. */
 
 const { execFileSync } = require("child_process");
 const fs = require("fs");
@@ -75,12 +75,38 @@ async function checkPlaces(browser, folder) {
 	}
 }
 
+const pages = (file) => Number(/Pages:\s+(\d+)/.exec(execFileSync("pdfinfo", [file]).toString())[1]);
+
+/* A picture that just fits on a page needs one, and one that does not has two; the page is as wide as its paper less the margins. */
+async function checkPages(browser, folder) {
+	for (const name of ["flame", "random", "plain"]) {
+		for (const inches of [5, 8.27, 11]) {
+			const width = Math.round((inches - 2 * MARGIN) * RESOLUTION);
+			const page = await Page.open(browser, { width, height: 800 });
+			await page.go("file://" + path.join(folder, name + ".svg"));
+			await page.run(`document.documentElement.setAttribute("width", "100%")`);
+			await page.run(`window.dispatchEvent(new Event("beforeprint"))`);
+			const height = await page.run(`document.querySelector(".pf-head").offsetHeight + document.querySelector(".pf-graph").offsetHeight`);
+			await page.run(`window.dispatchEvent(new Event("afterprint"))`);
+			await page.send("Emulation.setDeviceMetricsOverride", { width: 1200, height: 800, deviceScaleFactor: 1, mobile: false });
+			await page.frame();
+			const seen = [];
+			for (const room of [24, -24]) {
+				seen.push(pages(await printed(page, folder, { paperWidth: inches, paperHeight: (height + room) / RESOLUTION + 2 * MARGIN })));
+			}
+			check(seen[0] === 1 && seen[1] === 2, `${name} on paper ${inches} inches wide has no empty page`, [seen, height]);
+			await page.close();
+		}
+	}
+}
+
 async function checkPrinted(browser, folder) {
 	if (!hasPoppler()) {
 		check(true, "frames on paper # SKIP needs pdftoppm (apt-get install poppler-utils)");
 		return;
 	}
 	await checkPlaces(browser, folder);
+	await checkPages(browser, folder);
 }
 
 module.exports = { checkPrinted };
