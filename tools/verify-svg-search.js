@@ -40,13 +40,48 @@ function checkExpressions() {
 	check(wrong.length === 0 && found[0] > 10000 && found[1] > 10000, "expressions match what the browser's do", [found, wrong.slice(0, 5)]);
 }
 
+/* Unicode classes, which the browser's own expressions know with a flag only. */
+function checkClasses() {
+	const { expression } = new Function(fs.readFileSync(EXPRESSION, "utf8") + "\nreturn { expression };")();
+	const wrong = [];
+	for (const source of ["\\p{L}+x", "^\\P{L}+$", "[\\p{Lu}_]\\d", "\\p{Script=Greek}{2}", "(\\p{Nd}|b)$"]) {
+		for (const text of ["x", "\u00e9x", "1x", "1 .", "A1", "_2", "-3", "\u03b1\u03b2", "\u03b1b", "7", "a7b"]) {
+			if (expression(source, "")(text, Infinity) !== new RegExp(source, "u").test(text)) {
+				wrong.push([source, text]);
+			}
+		}
+	}
+	check(wrong.length === 0, "and Unicode classes are those of the browser", wrong);
+}
+
+/* What was told of one search is not told of the next. */
+async function checkSaid(browser, url) {
+	const page = await Page.open(browser);
+	const said = () => page.text(".pf-said");
+	await page.go(url);
+	await page.key("/");
+	await page.type("read");
+	await page.key("Enter");
+	check((await said()).startsWith("match 1 of 1"), "screen readers hear the match", await said());
+	await page.type("ing nothing");
+	equal(await said(), "", "but not of a search before");
+	await page.key("Enter");
+	equal(await said(), "no match", "and that there is none");
+	await page.key("Escape");
+	equal(await said(), "", "until the search is cleared");
+	await page.close();
+}
+
 /* Longest of these: 1,000 ms for an expression, and what the browser needs besides. */
 async function checkCostly(browser, url) {
 	const page = await Page.open(browser);
 	const all = "matched 100.00% (1)"; // the thread, outermost
 	const none = "matched 0.00% (0)";
 	for (const [query, expected] of [[".*a.*b.*c.*d$", none], ["(.*)*$", all], ["(.*.*.*)*z", none], ["a(?=b)", none + ", look-around or back references: as text"],
-		["a".repeat(40000), none + ", too large an expression: as text"], ["((a{1000}){1000}){1000}", none + ", too large an expression: as text"]]) {
+		["a".repeat(40000), none], ["(a{2}){2}".repeat(400), none + ", too large an expression: as text"],
+		["(".repeat(20000) + "a" + ")".repeat(20000), none + ", nested too deeply: as text"], ["\\p{Letter}+", all],
+		["\\p{Rubbish}", none + ", a Unicode class that is not known: as text"], ["(a)\\1", none + ", look-around or back references: as text"],
+		["((a{1000}){1000}){1000}", none + ", too large an expression: as text"]]) {
 		const before = Date.now();
 		await page.go(url + "#s=" + encodeURIComponent(query));
 		equal(await page.text(".pf-found"), expected, `a link with ${query.slice(0, 30)} is answered`);
@@ -74,4 +109,4 @@ async function checkSlow(browser, url) {
 	await page.close();
 }
 
-module.exports = { checkExpressions, checkCostly, checkSlow };
+module.exports = { checkExpressions, checkClasses, checkSaid, checkCostly, checkSlow };

@@ -9,7 +9,7 @@ const path = require("path");
 
 const { Browser, Page, pause } = require("./browser.js");
 const { readFolded, emptyFolded, listFrames, matched, graft, grouped, samples, share } = require("./verify-svg-folded.js");
-const { checkExpressions, checkCostly, checkSlow } = require("./verify-svg-search.js");
+const { checkExpressions, checkClasses, checkSaid, checkCostly, checkSlow } = require("./verify-svg-search.js");
 const { checkPrinted } = require("./verify-svg-print.js");
 const { checkThin } = require("./verify-svg-thin.js");
 const { check, equal, near, quiet, finish } = require("./verify-svg-tap.js");
@@ -539,6 +539,8 @@ async function main([program, ...args]) {
 	try {
 		await checkPlain(browser, url("plain"));
 		checkExpressions();
+		checkClasses();
+		await checkSaid(browser, url("plain"));
 		await checkCostly(browser, url("costly"));
 		await checkSlow(browser, url("costly"));
 		await checkNarrow(browser, url("plain"));

@@ -2,16 +2,19 @@
  * Regular expressions that cannot freeze the page: those of the browser try one way after the other, and "(.*)*$" has so many that one
  * long name takes minutes. Here an expression becomes a program of steps, all places in it that a name could have reached are followed at
  * once, a character at a time, and each set of places is worked out once (Thompson 1968). What is an expression and what a single character
- * matches is asked of the browser, so that both are as usual. Look-around and back references can not be searched for in this way.
+ * matches is asked of the browser, so that both are as usual, but that \p{L} is a Unicode class without a flag. Look-around and back
+ * references can not be searched for in this way.
  */
 
 const STEPS_MOST = 2000; // of a program
+const NESTED_MOST = 200; // parentheses within each other
 const SETS_MOST = 500; // kept; then all are forgotten
 
 /* The program: a step goes on to those in next; with a test it takes a character, with an assertion it needs a place. Throws what is wrong. */
 function compile(source, flags) {
 	const steps = [];
 	let pos = 0;
+	let nested = 0;
 
 	function put(step) {
 		if (steps.length >= STEPS_MOST) {
@@ -61,7 +64,11 @@ function compile(source, flags) {
 
 	function item() {
 		if (take(/\((\?:|\?<(?![=!])[^>]*>)?(?!\?)/y)) {
+			if (++nested > NESTED_MOST) {
+				throw new Error("nested too deeply");
+			}
 			const inner = alternatives();
+			nested--;
 			pos++; // the closing one
 			return inner;
 		}
@@ -69,11 +76,11 @@ function compile(source, flags) {
 		if (place) {
 			return () => put({ assertion: place[0] });
 		}
-		const atom = take(/\[(?:[^\]\\]|\\[^])*\]|\\x[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\c[a-zA-Z]|\\0(?![0-9])|\\[^0-9ckpP]|[^\\(]/y);
+		const atom = take(/\[(?:[^\]\\]|\\[^])*\]|\\x[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\c[a-zA-Z]|\\0(?![0-9])|\\[pP]\{[^}]*\}|\\[^0-9ck]|[^\\(]/y);
 		if (!atom) {
-			throw new Error("look-around or back references");
+			throw new Error(take(/\(\?<?[=!]|\\[1-9k]/y) ? "look-around or back references" : "a group or an escape that is not known");
 		}
-		const test = new RegExp("^(?:" + (/^[{}\]]$/.test(atom[0]) ? "\\" : "") + atom[0] + ")$", flags);
+		const test = characterTest(atom[0], flags);
 		return () => put({ test: test, known: new Map() });
 	}
 
@@ -107,6 +114,16 @@ function compile(source, flags) {
 	alternatives()();
 	put({ isMatch: true });
 	return steps;
+}
+
+/* Of a single character: a class, an escape, or itself. */
+function characterTest(atom, flags) {
+	const isUnicode = /\\[pP]\{/.test(atom);
+	try {
+		return new RegExp("^(?:" + (/^[{}\]]$/.test(atom) ? "\\" : "") + atom + ")$", isUnicode ? flags + "u" : flags);
+	} catch (error) {
+		throw isUnicode ? new Error("a Unicode class that is not known") : error;
+	}
 }
 
 const MATCHED = {};

@@ -1,6 +1,7 @@
 /* The search, and the matches. */
 
 const SEARCH_MS = 1000; // longer than this no expression is tried
+const SIGNS = /[\\^$.*+?()[\]{}|]/; // without any of them an expression is nothing but text
 
 /*
  * Text or a regular expression: a name matches when it contains the query as it stands, or as an expression. Without capitals case does not
@@ -10,6 +11,9 @@ const SEARCH_MS = 1000; // longer than this no expression is tried
 function matches(query) {
 	const folds = query === query.toLowerCase();
 	const found = Uint8Array.from(data.names, (text, symbol) => (isFunction(symbol) && (folds ? text.toLowerCase() : text).includes(query) ? 1 : 0));
+	if (!SIGNS.test(query)) {
+		return { symbols: found, literal: "" };
+	}
 	try {
 		return { symbols: found.map(expressed(query, folds ? "i" : "")), literal: "" };
 	} catch (error) {
@@ -20,8 +24,8 @@ function matches(query) {
 /* Whether a name is found already, or matches the expression. */
 function expressed(query, flags) {
 	const deadline = performance.now() + SEARCH_MS;
+	const test = expression(query, flags); // before the browser's, which has no words for what is too large
 	new RegExp(query, flags); // what is none is refused here
-	const test = expression(query, flags);
 	return (isFound, symbol) => (isFound || (isFunction(symbol) && test(data.names[symbol], deadline)) ? 1 : 0);
 }
 
@@ -39,6 +43,7 @@ function find(query) {
 		search.literal = match.literal;
 	}
 	ui.search.classList.toggle("pf-literal", search.literal !== "");
+	say(""); // it was about the search before
 	count();
 	draw();
 	save();
@@ -80,6 +85,7 @@ function foundText() {
 function step(direction) {
 	const list = search.list;
 	if (list.length === 0) {
+		say(search.active ? "no match" : "");
 		return;
 	}
 	let at = list.findIndex((frame) => (direction > 0 ? frame > state.current : frame >= state.current));
