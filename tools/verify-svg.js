@@ -11,6 +11,7 @@ const { Browser, Page, pause } = require("./browser.js");
 const { readFolded, emptyFolded, listFrames, matched, graft, grouped, samples, share } = require("./verify-svg-folded.js");
 const { checkExpressions, checkClasses, checkSaid, checkCostly, checkSlow } = require("./verify-svg-search.js");
 const { checkPrinted } = require("./verify-svg-print.js");
+const { checkShort, checkShortTexts } = require("./verify-svg-short.js");
 const { checkThin } = require("./verify-svg-thin.js");
 const { check, equal, near, quiet, finish } = require("./verify-svg-tap.js");
 
@@ -436,33 +437,6 @@ async function checkFit(browser, url) {
 	}
 }
 
-/* How much of the graph one sees in short windows, and the tools beside each other in narrow ones. */
-async function checkShort(browser, url) {
-	for (const [width, height] of [[320, 250], [200, 300], [600, 200], [1200, 160]]) {
-		const page = await Page.open(browser, { width, height });
-		await page.go(url("random"));
-		await pause(100);
-		const seen = await page.run(`(function () {
-			const box = document.querySelector(".pf-view").getBoundingClientRect();
-			const middle = document.elementFromPoint(box.left + 5, box.top + 10);
-			return [Math.min(box.bottom, innerHeight) - box.top, middle !== null && middle.closest(".pf-view") !== null, document.documentElement.scrollWidth <= innerWidth];
-		})()`);
-		check(seen[0] >= 54 && seen[1] && seen[2], `three rows and more are seen of ${width} by ${height} pixels`, seen);
-		await page.shot(shot(`short-${width}-${height}.png`));
-		quiet(page, "short");
-		await page.close();
-	}
-	const page = await Page.open(browser, { width: 320, height: 700 });
-	await page.go(url("random"));
-	const tops = await page.run(`[...document.querySelectorAll(".pf-tools input, .pf-tools button")].map((e) => e.offsetTop)`);
-	check(new Set(tops).size === 1, "at 320 pixels the tools stand in one line", tops);
-	await page.send("Emulation.setDeviceMetricsOverride", { width: 1200, height: 700, deviceScaleFactor: 1, mobile: false });
-	await pause(200);
-	const blank = await page.run(`innerWidth - document.querySelector(".pf-tools button:last-of-type").getBoundingClientRect().right`);
-	check(blank < 30, "and nothing is left free on their right", blank);
-	await page.close();
-}
-
 /* In an <img>, as on GitHub and in mail, there is no script. */
 async function checkImage(browser, folder) {
 	const file = path.join(folder, "image.html");
@@ -558,7 +532,8 @@ async function main([program, ...args]) {
 		await checkCopy(browser, url("plain"));
 		await checkLayouts(browser, url, folder);
 		await checkFit(browser, url);
-		await checkShort(browser, url);
+		await checkShort(browser, url, shots);
+		await checkShortTexts(browser, url, shots);
 		await checkImage(browser, folder);
 		await checkPrint(browser, folder);
 		await checkPrinted(browser, folder);

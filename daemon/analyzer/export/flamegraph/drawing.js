@@ -4,7 +4,10 @@ const ROW = 18;
 const TEXT_FROM = 22; // pixels: narrower frames carry no name and are painted, not made elements
 const THIN = 1.5; // pixels: narrower ones are painted together (texture.js)
 const NARROW = 600; // pixels: below it the texts around the graph have more lines
-const SHORT = 420; // pixels: below it they have less room, so that rows are seen
+const SHORT = 420; // pixels: in windows lower than that they have less room, so that rows are seen
+const SHORT_NARROW = 560; // pixels: and in narrow ones, where they have more lines
+const TINY = 320; // pixels: below it the title, the tools and the note are left, and the rest comes with the help
+const ROWS_LEAST = 4; // that help leaves room for, or it lies over them
 const OVERSCAN = 12; // rows drawn outside of the visible part
 const SHARP_PIXELS = 30000; // of a printed canvas, which has no more than 32,767
 const SCALE_STEP = 64; // of a printed canvas: browsers round its scale down to 64ths
@@ -33,10 +36,24 @@ function visibleDepths() {
 	return state.up ? [state.rows - 1 - last, state.rows - 1 - first] : [first, last];
 }
 
+function isLowerThan(height) {
+	return alone && !state.printing && ui.app.clientHeight < height;
+}
+
+function fitHelp() {
+	ui.head.classList.remove("pf-over");
+	if (alone && !state.printing && !ui.help.hidden) {
+		const room = ui.app.clientHeight - ui.head.offsetHeight - ui.details.offsetHeight;
+		ui.head.classList.toggle("pf-over", room < ROWS_LEAST * ROW);
+	}
+}
+
 function draw() {
 	const width = state.printing ? PRINT_WIDTH : ui.graph.clientWidth;
 	ui.app.classList.toggle("pf-narrow", width < NARROW);
-	ui.app.classList.toggle("pf-short", alone && !state.printing && ui.app.clientHeight < SHORT);
+	ui.app.classList.toggle("pf-short", isLowerThan(width < NARROW ? SHORT_NARROW : SHORT));
+	ui.app.classList.toggle("pf-tiny", isLowerThan(TINY));
+	fitHelp();
 	if (tree.total[0] <= 0 || width <= 0) {
 		return;
 	}

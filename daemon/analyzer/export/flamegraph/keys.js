@@ -46,7 +46,9 @@ function zoomAndSay(frame) {
 }
 
 function graphKey(key) {
-	if (key.startsWith("Arrow")) {
+	if (key.startsWith("Arrow") && ui.head.classList.contains("pf-over")) {
+		ui.head.scrollTop += key === "ArrowDown" ? 2 * ROW : key === "ArrowUp" ? -2 * ROW : 0;
+	} else if (key.startsWith("Arrow")) {
 		walk(key);
 	} else if (key === "Enter" || key === " ") {
 		zoomAndSay(state.current);

@@ -175,6 +175,8 @@ function drawLegend() {
 
 function toggleHelp() {
 	ui.help.hidden = !ui.help.hidden;
+	fitHelp();
+	ui.head.scrollTop = 0;
 	ui.ask.setAttribute("aria-expanded", String(!ui.help.hidden));
 }
 
