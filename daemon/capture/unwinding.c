@@ -10,9 +10,13 @@
 #include "unwind/space.h"
 #include "unwind/unwind.h"
 
-/* More is copied when so large a part of the stacks, of so many at least, was cut: 2 %. */
+/*
+ * More is copied when so large a part of the last stacks, of so many at least, was cut: 2 %. Of the last ones, as a program may have run for hours
+ * before it comes to where its stacks are long: behind WINDOW stacks each counts half.
+ */
 #define CUT_ONE_IN   50
 #define CUT_AT_LEAST 5
+#define WINDOW       512
 
 struct known_image {
 	struct cfi *cfi; /* codes_put; NULL: none */
@@ -27,8 +31,9 @@ struct unwinding {
 	VEC(struct known_image) images; /* by id - 1 */
 	struct unwind_stack stack;
 	struct stitches *stitches; /* NULL: off */
-	uint64_t stacks;
-	uint64_t short_copies; /* stacks that were cut where the copy has its greatest size */
+	unsigned stacks;           /* of the window */
+	unsigned short_copies;     /* of these that were cut where the copy has its greatest size */
+	bool wants_more;
 };
 
 /* Of the code that every process of this machine has. */
@@ -215,6 +220,20 @@ void unwinding_forget(struct unwinding *unwinding)
 	}
 }
 
+static void count_cut(struct unwinding *unwinding, bool is_cut)
+{
+	unwinding->stacks++;
+	unwinding->short_copies += is_cut;
+	if (unwinding->short_copies >= CUT_AT_LEAST &&
+		unwinding->short_copies * CUT_ONE_IN > unwinding->stacks) {
+		unwinding->wants_more = true;
+	}
+	if (unwinding->stacks == WINDOW) {
+		unwinding->stacks /= 2;
+		unwinding->short_copies /= 2;
+	}
+}
+
 void unwinding_walk(
 	struct unwinding *unwinding, const struct sampler_sample *sample, struct unwinding_stack *stack)
 {
@@ -248,12 +267,10 @@ void unwinding_walk(
 	if (unwinding->stack.end == UNWIND_CUT && unwinding->stitches != NULL) {
 		complete(unwinding, sample->pid, stack);
 	}
-	unwinding->stacks++;
-	unwinding->short_copies += unwinding->stack.end == UNWIND_CUT && !sample->stack_ended;
+	count_cut(unwinding, unwinding->stack.end == UNWIND_CUT && !sample->stack_ended);
 }
 
 bool unwinding_wants_more(const struct unwinding *unwinding)
 {
-	return unwinding->short_copies >= CUT_AT_LEAST &&
-		   unwinding->short_copies * CUT_ONE_IN > unwinding->stacks;
+	return unwinding->wants_more;
 }
