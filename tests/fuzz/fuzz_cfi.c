@@ -125,6 +125,7 @@ static void make_image(struct input *input, uint8_t *image)
 struct walked {
 	uint64_t addresses[FRAMES];
 	uint8_t kinds[FRAMES];
+	uint64_t sps[FRAMES];
 	struct unwind_stack stack;
 };
 
@@ -143,7 +144,12 @@ static void walk(struct unwinder *unwinder, const struct unwind_space *space,
 		.memory = {input->rest, STACK, len},
 	};
 
-	walked->stack = (struct unwind_stack){walked->addresses, walked->kinds, FRAMES, 0, UNWIND_ROOT};
+	walked->stack = (struct unwind_stack){
+		.addresses = walked->addresses,
+		.kinds = walked->kinds,
+		.capacity = FRAMES,
+		.sps = walked->sps,
+	};
 	unwind_walk(unwinder, space, &sample, &walked->stack);
 }
 
@@ -154,7 +160,8 @@ static void compare(const struct walked *first, const struct walked *second)
 	if (count == 0 || count > FRAMES || count != second->stack.count ||
 		first->stack.end != second->stack.end ||
 		memcmp(first->addresses, second->addresses, count * sizeof(uint64_t)) != 0 ||
-		memcmp(first->kinds, second->kinds, count) != 0) {
+		memcmp(first->kinds, second->kinds, count) != 0 ||
+		memcmp(first->sps, second->sps, count * sizeof(uint64_t)) != 0) {
 		fprintf(stderr, "two walks of one stack: %zu frames, end %d, then %zu, %d\n", count,
 			first->stack.end, second->stack.count, second->stack.end);
 		abort();

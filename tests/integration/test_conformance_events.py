@@ -188,7 +188,8 @@ def test_events_of_captures():
         for name in ("elapsed_ms", "samples", "stacks", "permille"):
             values = [params[name] for params in running]
             assert values == sorted(values) and values[-1] > 0, (name, values)
-        assert all(abs(params["permille"] - params["elapsed_ms"] * 1000 // 700) <= 2 and params["duration_ms"] == 700 for params in running)
+        for params in running:  # a busy machine may stop it some milliseconds late
+            assert params["permille"] == min(params["elapsed_ms"] * 1000 // 700, 1000) and params["duration_ms"] == 700, params
         stacks = {}
         with open(finished["folded_path"]) as file:
             for line in file:
