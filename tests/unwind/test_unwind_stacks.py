@@ -108,6 +108,30 @@ def test_the_python_of_the_distribution():
     identical([python, os.path.join(os.path.dirname(__file__), "sort.py"), SECONDS])
 
 
+def compiled(folder, name, compiler, *options):
+    """A program of the source name beside this file."""
+    if not shutil.which(compiler):
+        skip("needs " + compiler)
+    here = os.path.dirname(os.path.abspath(__file__))
+    path = os.path.join(folder, os.path.splitext(name)[0])
+    subprocess.run([compiler, *options, "-o", path, os.path.join(here, name)], cwd=folder, check=True)
+    return path
+
+
+def test_a_rust_program_with_panics():
+    with tempfile.TemporaryDirectory() as folder:
+        identical([compiled(folder, "panics.rs", "rustc", "-O"), SECONDS])
+
+
+def test_programs_with_musl():
+    """musl's start has no tables, and nothing stands outside of it: no stack is known to reach the root."""
+    tests = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    for how in ([], ["-static"]):
+        with tempfile.TemporaryDirectory() as folder:
+            program = compiled(folder, "chains.c", "musl-gcc", "-std=gnu11", "-O2", "-fomit-frame-pointer", "-I" + tests, *how)
+            identical([program, SECONDS], complete=0)
+
+
 def snapshots(name, has_peer):
     """A program of aarch64 takes snapshots of itself under an emulator."""
     program, tool = built(name), os.path.join(BUILD, "tests", "unwind", "unwind-snapshots")
