@@ -239,8 +239,11 @@ enum unwind_step step_record(struct step_walk *walk)
 	const struct unwind_machine *machine = walk->frame.machine;
 	uint64_t record = walk->frame.regs.fp, fp, pc;
 
-	/* The outermost frame's is 0 (AMD64 psABI, 3.4.1; AAPCS64, 6.4.6). In the innermost it may be any number. */
-	if (record == 0 && walk->frame.is_fp_known && !walk->is_innermost) {
+	/*
+	 * The outermost frame's is 0 (AMD64 psABI, 3.4.1; AAPCS64, 6.4.6): where a frame pointer has led. Elsewhere it may be any number, and is 0 in all
+	 * of a program that does not use it.
+	 */
+	if (record == 0 && walk->frame.is_fp_known && walk->is_from_record) {
 		return UNWIND_FINISHED;
 	}
 	if (!walk->frame.is_fp_known || record < walk->frame.regs.sp || record % sizeof(pc) != 0) {

@@ -16,7 +16,6 @@ struct step_walk {
 	struct unwind_frame frame;
 	const struct rule_rows *rows; /* borrowed */
 	bool is_exact;                /* pc is the next instruction, not a return address */
-	bool is_innermost;            /* no step was taken yet */
 	bool is_from_record;          /* the frame was found by the frame pointer */
 	size_t fetched;               /* bytes of the copy that memory was asked for */
 	enum unwind_end end;
@@ -42,7 +41,7 @@ static inline enum unwind_step step_to(
 	regs->sp = sp;
 	regs->fp = fp;
 	walk->frame.others = NULL;
-	walk->is_exact = walk->is_innermost = walk->is_from_record = false;
+	walk->is_exact = walk->is_from_record = false;
 	return pc == 0 ? UNWIND_FINISHED : UNWIND_STEPPED;
 }
 

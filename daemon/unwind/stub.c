@@ -110,3 +110,63 @@ bool stub_find(const struct unwind_machine *machine, struct image_cache *cache,
 	}
 	return false;
 }
+
+#define CALL_BYTES 7 /* the longest without prefixes */
+
+/* Bytes of an instruction of one byte with this ModR/M and what follows (Intel SDM 2.1.5). */
+static size_t with_operand(uint8_t modrm, uint8_t sib)
+{
+	unsigned mode = modrm >> 6, base = modrm & 7;
+	size_t bytes = 2;
+
+	if (mode == 3) {
+		return bytes;
+	}
+	bytes += base == 4;
+	if (mode == 0) {
+		return bytes + (base == 5 || (base == 4 && (sib & 7) == 5) ? 4 : 0);
+	}
+	return bytes + (mode == 1 ? 1 : 4);
+}
+
+/* code[CALL_BYTES] is what stands before an address. */
+static bool ends_with_call_x86_64(const uint8_t *code)
+{
+	if (code[CALL_BYTES - 5] == 0xe8) {
+		return true;
+	}
+	for (size_t len = 2; len <= CALL_BYTES; len++) {
+		const uint8_t *at = code + CALL_BYTES - len;
+
+		if (at[0] == 0xff && (at[1] >> 3 & 7) == 2 &&
+			with_operand(at[1], len > 2 ? at[2] : 0) == len) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool ends_with_call_aarch64(const uint8_t *code)
+{
+	const uint8_t *at = code + CALL_BYTES - 4;
+	uint32_t word = at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+
+	return (word & 0xfc000000) == 0x94000000 || (word & 0xfffffc1f) == 0xd63f0000 ||
+		   (word & 0xfefff800) == 0xd63f0800;
+}
+
+enum stub_call stub_is_call(const struct unwind_machine *machine, struct image_cache *cache,
+	const struct image *image, uint64_t address)
+{
+	uint8_t code[CALL_BYTES];
+
+	if (is_trampoline(machine, cache, image, address)) {
+		return STUB_CALL;
+	}
+	if (!read_code(cache, image, address - CALL_BYTES, code, sizeof(code))) {
+		return STUB_UNKNOWN;
+	}
+	bool is_call = machine->image == IMAGE_MACHINE_X86_64 ? ends_with_call_x86_64(code)
+														  : ends_with_call_aarch64(code);
+	return is_call ? STUB_CALL : STUB_OTHER;
+}

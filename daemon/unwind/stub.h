@@ -19,4 +19,14 @@
 bool stub_find(const struct unwind_machine *machine, struct image_cache *cache,
 	const struct image *image, uint64_t address, bool is_exact, struct rule *rule);
 
+enum stub_call {
+	STUB_CALL, /* it returns to the address; or the address is a trampoline's behind a signal handler */
+	STUB_OTHER,   /* none does */
+	STUB_UNKNOWN, /* the code cannot be read */
+};
+
+/* Does a call instruction end at the address? (Intel SDM, CALL: E8 and FF /2; Arm ARM, BL and BLR with their signed forms.) */
+enum stub_call stub_is_call(const struct unwind_machine *machine, struct image_cache *cache,
+	const struct image *image, uint64_t address);
+
 #endif

@@ -10,6 +10,14 @@
 
 #define FETCH_BYTES      2048 /* pieces of a copy; most walks need one or two */
 #define CACHE_LINE_BYTES 64
+#define CALLS                                                                                      \
+	256 /* places that frame pointers led to out of code without tables: a few in most programs */
+
+/* Whether a call stands before an address. */
+struct known_call {
+	uint64_t pc, state;
+	bool is_call;
+};
 
 struct unwinder {
 	const struct unwind_machine *machine;
@@ -17,6 +25,7 @@ struct unwinder {
 	struct rule_blocks blocks;
 	struct rule_rows rows;
 	struct cfi_reader reader;
+	struct known_call calls[CALLS]; /* by the lowest bits of pc */
 	uint64_t states;
 	bool no_frame_pointers;
 	struct unwind_counters counters;
@@ -98,6 +107,22 @@ static void keep_row(struct unwinder *unwinder, const struct unwind_range *range
 	}
 }
 
+/*
+ * A return address at the very beginning of a function, with neither a call nor other code before it, was put there by whoever made the stack
+ * (makecontext): there is no caller.
+ */
+static bool is_planted(struct unwinder *unwinder, const struct unwind_range *range, uint64_t pc)
+{
+	const struct image *image = cfi_image(range->cfi);
+	struct cfi_row row = {0};
+	struct cfi_range where = {0};
+	uint64_t at = pc - range->bias;
+
+	return cfi_row_at(range->cfi, &unwinder->reader, at, &row, &where) == CFI_FOUND &&
+		   where.begin == at &&
+		   stub_is_call(unwinder->machine, unwinder->reader.cache, image, at) == STUB_OTHER;
+}
+
 static struct rule rule_in(struct unwinder *unwinder, const struct unwind_range *range,
 	uint64_t state, uint64_t lookup, uint64_t pc)
 {
@@ -118,8 +143,11 @@ static struct rule rule_in(struct unwinder *unwinder, const struct unwind_range 
 		return rule;
 	case CFI_NONE:
 		rule.flags = RULE_IN_FILE;
-		stub_find(unwinder->machine, unwinder->reader.cache, cfi_image(range->cfi),
-			pc - range->bias, lookup == pc, &rule);
+		if (!stub_find(unwinder->machine, unwinder->reader.cache, cfi_image(range->cfi),
+				pc - range->bias, lookup == pc, &rule) &&
+			lookup != pc && is_planted(unwinder, range, pc)) {
+			rule.kind = RULE_END;
+		}
 		return rule;
 	case CFI_UNKNOWN:
 		return (struct rule){.kind = RULE_UNKNOWN};
@@ -156,6 +184,27 @@ static const struct rule *make_rule(
 	const struct rule rule = rule_in(unwinder, range, space->state, lookup, pc);
 
 	return rule_cache_put(&unwinder->cache, key_of(lookup, lookup == pc), space->state, &rule);
+}
+
+/*
+ * Code without tables beside code with tables has frame pointers or has not. What the register points to is a frame record only when what would be
+ * the return address stands behind a call, or is a signal's trampoline. True also where the code cannot be read.
+ */
+static bool is_called(struct unwinder *unwinder, const struct unwind_space *space, uint64_t pc)
+{
+	struct known_call *known = &unwinder->calls[pc % CALLS];
+	const struct unwind_range *range;
+
+	if (known->pc == pc && known->state == space->state) {
+		return known->is_call;
+	}
+	range = unwind_space_find(space, pc - 1);
+	*known = (struct known_call){pc, space->state, true};
+	if (range != NULL && range->cfi != NULL) {
+		known->is_call = stub_is_call(unwinder->machine, unwinder->reader.cache,
+							 cfi_image(range->cfi), pc - range->bias) != STUB_OTHER;
+	}
+	return known->is_call;
 }
 
 /* Asks the methods in turn. */
@@ -231,8 +280,13 @@ static inline bool go_on(struct unwinder *unwinder, const struct unwind_space *s
 		walk->end = UNWIND_ROOT;
 	}
 	if (walk->is_from_record && result == UNWIND_STEPPED) {
+		bool is_guess = (rule->flags & RULE_IN_FILE) != 0;
+
+		if (is_guess && !is_called(unwinder, space, walk->frame.regs.pc)) {
+			return false;
+		}
 		stack->records++;
-		stack->guesses += (rule->flags & RULE_IN_FILE) != 0;
+		stack->guesses += is_guess;
 	}
 	if (result == UNWIND_STEPPED && walk->frame.regs.pc == pc && walk->frame.regs.sp == sp) {
 		walk->end = UNWIND_LOOP;
@@ -255,7 +309,6 @@ void unwind_walk(struct unwinder *unwinder, const struct unwind_space *space,
 			.memory = &sample->memory},
 		.rows = &unwinder->rows,
 		.is_exact = true,
-		.is_innermost = true,
 		.end = UNWIND_DEPTH,
 	};
 

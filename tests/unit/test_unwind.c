@@ -240,12 +240,101 @@ static void code_without_information_is_left_by_its_frame_pointer(void **state)
 	/* it points behind the copy, but within reach */
 	stage.sample.regs.fp = STACK + 8 * WORDS;
 	EXPECT(&stage, UNWIND_CUT, CODE + 0x10, JIT + 0x40);
-	/* the outermost frame has none */
+	/* the outermost frame has none, where frame pointers are used: one has led there */
+	stage.sample.regs.fp = STACK + 8 * 3;
+	stage.words[3] = 0;
+	stage.words[4] = JIT + 0x80;
+	EXPECT(&stage, UNWIND_ROOT, CODE + 0x10, JIT + 0x40, JIT + 0x80);
+	/* elsewhere 0 is a number as any other */
 	stage.sample.regs.fp = 0;
-	EXPECT(&stage, UNWIND_ROOT, CODE + 0x10, JIT + 0x40);
+	EXPECT(&stage, UNWIND_NO_RULE, CODE + 0x10, JIT + 0x40);
 	/* but a leaf's says nothing */
 	stage.sample.regs.pc = JIT + 0x50;
 	EXPECT(&stage, UNWIND_NO_RULE, JIT + 0x50);
+	finish(&stage);
+}
+
+/* What stands before the address in the image, and whether a function without information that has frame pointers can have been called from there. */
+static void check_call(
+	const struct unwind_machine *machine, const uint8_t *code, size_t len, bool is_call)
+{
+	struct stage stage;
+
+	begin(&stage, machine);
+	function(&stage, 1, IS_ROOT);
+	map(&stage);
+	memcpy(bytes + MADE_CODE + 0x180 - len, code, len);
+	stage.sample.regs.pc = CODE + 0x1010;
+	stage.sample.regs.fp = STACK + 8 * 3;
+	stage.words[3] = STACK + 8 * 8;
+	stage.words[4] = CODE + 0x180;
+	if (is_call) {
+		EXPECT(&stage, UNWIND_ROOT, CODE + 0x1010, CODE + 0x180);
+		assert_int_equal(stage.stack.guesses, 1);
+	} else {
+		EXPECT(&stage, UNWIND_NO_RULE, CODE + 0x1010);
+	}
+	finish(&stage);
+}
+
+#define CALL(machine, is_call, ...)                                                                \
+	check_call((machine), (const uint8_t[]){__VA_ARGS__}, sizeof((uint8_t[]){__VA_ARGS__}), is_call)
+
+/* As binutils assembles calls by each way to say where, and what is none. */
+static void without_information_only_behind_a_call_is_a_caller(void **state)
+{
+	(void)state;
+	const struct unwind_machine *x86 = &unwind_machine_x86_64, *arm = &unwind_machine_aarch64;
+
+	CALL(x86, true, 0xe8, 1, 2, 3, 4);                             /* call near */
+	CALL(x86, true, 0xff, 0xd0);                                   /* call *%rax */
+	CALL(x86, true, 0x41, 0xff, 0xd4);                             /* call *%r12 */
+	CALL(x86, true, 0xff, 0x13);                                   /* call *(%rbx) */
+	CALL(x86, true, 0xff, 0x15, 1, 2, 3, 4);                       /* call *near(%rip) */
+	CALL(x86, true, 0xff, 0x14, 0xc3);                             /* call *(%rbx,%rax,8) */
+	CALL(x86, true, 0xff, 0x14, 0xc5, 1, 2, 3, 4);                 /* call *near(,%rax,8) */
+	CALL(x86, true, 0xff, 0x50, 0x18);                             /* call *0x18(%rax) */
+	CALL(x86, true, 0xff, 0x54, 0x24, 8);                          /* call *8(%rsp) */
+	CALL(x86, true, 0xff, 0x90, 0, 1, 0, 0);                       /* call *0x100(%rax) */
+	CALL(x86, true, 0xff, 0x94, 0xc3, 0, 1, 0, 0);                 /* call *0x100(%rbx,%rax,8) */
+	CALL(x86, false, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90);    /* nop */
+	CALL(x86, false, 0xff, 0xe0);                                  /* jmp *%rax */
+	CALL(x86, false, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0); /* padding */
+	CALL(x86, false, 0xff, 0xd0, 0x90);                            /* a call and another */
+	CALL(arm, true, 4, 3, 2, 0x94);                                /* bl */
+	CALL(arm, true, 0x20, 0, 0x3f, 0xd6);                          /* blr x1 */
+	CALL(arm, true, 0x22, 0x08, 0x3f, 0xd7);                       /* blraa x1, x2 */
+	CALL(arm, true, 0x3f, 0x0c, 0x3f, 0xd6);                       /* blrabz x1 */
+	CALL(arm, false, 4, 3, 2, 0x14);                               /* b */
+	CALL(arm, false, 0x20, 0, 0x1f, 0xd6);                         /* br x1 */
+	CALL(arm, false, 0xc0, 0x03, 0x5f, 0xd6);                      /* ret */
+}
+
+static void a_return_address_that_was_put_there_is_the_root(void **state)
+{
+	(void)state;
+	struct stage stage;
+
+	begin(&stage, &unwind_machine_x86_64);
+	function(&stage, 0, IS_LEAF);
+	function(&stage, 2, IS_LEAF);
+	map(&stage);
+	stage.sample.regs.pc = CODE + 0x10;
+	stage.words[0] =
+		CODE + 0x200; /* function 2 begins there, and nothing is known of what is before it */
+	EXPECT(&stage, UNWIND_ROOT, CODE + 0x10, CODE + 0x200);
+	stage.words[0] = CODE + 0x1f0;
+	EXPECT(&stage, UNWIND_NO_RULE, CODE + 0x10, CODE + 0x1f0);
+	finish(&stage);
+	/* But behind a call that is the last of a function without information the caller is that function. */
+	begin(&stage, &unwind_machine_x86_64);
+	function(&stage, 0, IS_LEAF);
+	function(&stage, 2, IS_LEAF);
+	map(&stage);
+	memcpy(bytes + MADE_CODE + 0x200 - 5, (const uint8_t[]){0xe8, 0, 1, 0, 0}, 5);
+	stage.words[0] = CODE + 0x200;
+	stage.sample.regs.pc = CODE + 0x10;
+	EXPECT(&stage, UNWIND_NO_RULE, CODE + 0x10, CODE + 0x200);
 	finish(&stage);
 }
 
@@ -529,6 +618,8 @@ int main(void)
 		cmocka_unit_test(a_row_that_lags_behind_a_realigned_frame_s_end_is_seen_through),
 		cmocka_unit_test(a_frame_pointer_that_is_lost_ends_only_walks_that_need_it),
 		cmocka_unit_test(code_without_information_is_left_by_its_frame_pointer),
+		cmocka_unit_test(without_information_only_behind_a_call_is_a_caller),
+		cmocka_unit_test(a_return_address_that_was_put_there_is_the_root),
 		cmocka_unit_test(frame_pointers_can_be_left_out_of_it),
 		cmocka_unit_test(what_is_not_understood_is_no_rule_and_not_left_by_guessing),
 		cmocka_unit_test(a_frame_that_is_counted_from_a_saved_register_is_left),
