@@ -156,7 +156,7 @@ def test_names_outlive_their_files():
             assert told["images"][0]["symbols"] == "symtab" and told["images"][0]["unsymbolized"] == 0, told["images"]
             with open(again.path("symbols"), "rb") as file, open(kept, "rb") as before:
                 assert file.read() == before.read(), "keeping again changes what is kept"
-            assert done["warnings"] == [], done["warnings"]
+            assert {warning["code"] for warning in done["warnings"]} <= {"stacks_cut"}, done["warnings"]  # what the journal says of its stacks
             again.stop()
 
 
@@ -189,7 +189,8 @@ def test_kept_names_that_cannot_be_read_are_told_and_not_used():
         analyzer.image(1, path)
         done, names = names_of(analyzer)
         assert {"plain", "main"} <= names
-        assert [warning["code"] for warning in done["warnings"]] == ["kept_symbols_unreadable"] and "damaged" in done["warnings"][0]["message"], done
+        told, = [warning for warning in done["warnings"] if warning["code"] != "stacks_cut"]
+        assert told["code"] == "kept_symbols_unreadable" and "damaged" in told["message"], done
         analyzer.stop()
 
 

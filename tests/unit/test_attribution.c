@@ -17,9 +17,10 @@ enum {
 	TEXT_SECOND,
 	TEXT_LIBRARY,
 	TEXT_ANONYMOUS,
-	TEXT_HEAP
+	TEXT_HEAP,
+	TEXT_MEMFD
 };
-enum { IMAGE_FIRST = 1, IMAGE_SECOND, IMAGE_LIBRARY, IMAGE_ANONYMOUS, IMAGE_HEAP };
+enum { IMAGE_FIRST = 1, IMAGE_SECOND, IMAGE_LIBRARY, IMAGE_ANONYMOUS, IMAGE_HEAP, IMAGE_MEMFD };
 
 struct fixture {
 	struct recorded journal;
@@ -44,11 +45,13 @@ static int set_up(void **state)
 	recorded_text(journal, TEXT_LIBRARY, "/lib/library.so");
 	recorded_text(journal, TEXT_ANONYMOUS, "//anon");
 	recorded_text(journal, TEXT_HEAP, "[heap]");
+	recorded_text(journal, TEXT_MEMFD, "/memfd:doublemapper");
 	recorded_image(journal, IMAGE_FIRST, JOURNAL_IMAGE_ELF, TEXT_FIRST);
 	recorded_image(journal, IMAGE_SECOND, JOURNAL_IMAGE_ELF, TEXT_SECOND);
 	recorded_image(journal, IMAGE_LIBRARY, JOURNAL_IMAGE_ELF, TEXT_LIBRARY);
 	recorded_image(journal, IMAGE_ANONYMOUS, JOURNAL_IMAGE_ANONYMOUS, TEXT_ANONYMOUS);
 	recorded_image(journal, IMAGE_HEAP, JOURNAL_IMAGE_UNKNOWN, TEXT_HEAP);
+	recorded_image(journal, IMAGE_MEMFD, JOURNAL_IMAGE_ANONYMOUS, TEXT_MEMFD);
 	*state = fixture;
 	return 0;
 }
@@ -132,20 +135,23 @@ static int kind_of(const struct fixture *fixture, const char *thread, const char
 static void tells_the_program_from_libraries_and_code_without_a_file(void **state)
 {
 	struct fixture *fixture = *state;
-	static const uint64_t images[] = {IMAGE_FIRST, IMAGE_LIBRARY, IMAGE_ANONYMOUS, IMAGE_HEAP, 9};
+	static const uint64_t images[] = {
+		IMAGE_FIRST, IMAGE_LIBRARY, IMAGE_ANONYMOUS, IMAGE_HEAP, IMAGE_MEMFD, 9};
 
 	add_process(fixture, 10, TEXT_NAME, 0, false);
 	map(fixture, 10, IMAGE_ANONYMOUS); /* what comes first without a file is no program */
 	map(fixture, 10, IMAGE_FIRST);
 	map(fixture, 10, IMAGE_LIBRARY);
 	map(fixture, 10, IMAGE_HEAP);
-	sample(fixture, 10, 1, images, 5);
+	map(fixture, 10, IMAGE_MEMFD);
+	sample(fixture, 10, 1, images, 6);
 	attribute(fixture);
 	assert_int_equal(kind_of(fixture, "name", "name"), TREE_THREAD);
 	assert_int_equal(kind_of(fixture, "name", "[first+0x10]"), TREE_PROGRAM);
 	assert_int_equal(kind_of(fixture, "name", "[library.so+0x10]"), TREE_LIBRARY);
 	assert_int_equal(kind_of(fixture, "name", "[anon+0x10]"), TREE_JIT);
 	assert_int_equal(kind_of(fixture, "name", "[heap+0x10]"), TREE_JIT);
+	assert_int_equal(kind_of(fixture, "name", "[memfd:doublemapper+0x10]"), TREE_JIT);
 	assert_int_equal(kind_of(fixture, "name", "[unknown]"), TREE_UNKNOWN);
 }
 

@@ -165,13 +165,19 @@ static const char *depth_hint(const struct json_input *input)
 	"code that moves its own stack does that (coroutines, generated code without frame "           \
 	"pointers); of other programs please report it"
 
-/* Who asked for frame pointers need not: whoever has nothing else (a machine that is not known) must build with them. */
-static const char *pointers_hint(const struct json_input *input)
+/* Was this unwind asked for? */
+static bool is_asked(const struct json_input *input, const char *method)
 {
 	const json_t *options = json_object_get(input->facts, "options");
 	const char *unwind = json_string_value(json_object_get(options, "unwind"));
 
-	return unwind != NULL && strcmp(unwind, "fp") == 0
+	return unwind != NULL && strcmp(unwind, method) == 0;
+}
+
+/* Who asked for frame pointers need not: whoever has nothing else (a machine that is not known) must build with them. */
+static const char *pointers_hint(const struct json_input *input)
+{
+	return is_asked(input, "fp")
 			   ? "unwind: auto (the default) needs no frame pointers; or build the named files "
 				 "with "
 				 "-fno-omit-frame-pointer"
@@ -207,10 +213,10 @@ static struct remedy ending(const struct json_input *input, enum journal_stack_e
 	case JOURNAL_STACK_COPY:
 		remedy.what = "stack_copy";
 		remedy.of_image = NULL;
-		remedy.message = "stacks are longer than what can be copied of them (64 KiB, up to the "
-						 "first page that was never touched)";
-		remedy.hint =
-			"less on the stack helps: large arrays on the heap, or recursion that is less deep";
+		remedy.message = "stacks are longer than what was copied of them (16 KiB at first, 64 KiB "
+						 "once many are longer; up to a page that was never touched)";
+		remedy.hint = "a longer recording, where only the first ones are cut; else less on the "
+					  "stack: large arrays on the heap, recursion that is less deep";
 		break;
 	case JOURNAL_STACK_NONE:
 		remedy.what = "no_stack";
@@ -244,8 +250,9 @@ static struct remedy unruled(const struct json_input *input, enum rule_lack lack
 			"let profd open them: \"images\" in capture.json says for each file what would help"},
 		[RULE_IS_GENERATED] = {"generated_code_ends",
 			"stacks end in generated code that keeps no frame pointers",
-			"nothing tells how to leave such code: have its maker keep frame pointers, or run it "
-			"without (node --jitless, java -Xint)"},
+			"have its maker keep frame pointers (java -XX:+PreserveFramePointer), or run it "
+			"without "
+			"(node --jitless)"},
 	};
 	struct remedy remedy = {
 		.what = texts[lack].what,
@@ -256,6 +263,9 @@ static struct remedy unruled(const struct json_input *input, enum rule_lack lack
 		.hint = texts[lack].hint,
 	};
 
+	if (lack != RULE_LACKS_FILE && is_asked(input, "dwarf")) {
+		remedy.hint = "unwind: auto (the default) leaves such code by its frame pointer";
+	}
 	for (size_t i = 0; i < input->model->images.len; i++) {
 		remedy.part += unruled_in(input, (uint32_t)i, (int)lack);
 	}
@@ -269,10 +279,25 @@ static void take_larger(struct remedy *most, const struct remedy *remedy, double
 	}
 }
 
+/* Behind the text: the file that most of it is in. What does not fit is left out. */
+static void tell_image(
+	const struct json_input *input, const struct remedy *remedy, char *text, size_t room)
+{
+	json_t *images = remedy->of_image != NULL ? paths(input, remedy) : NULL;
+	const char *path = json_string_value(json_array_get(images, 0));
+	size_t length = strlen(text);
+
+	if (path != NULL && length + strlen(path) + sizeof(" (most in )") <= room) {
+		snprintf(text + length, room - length,
+			json_array_size(images) > 1 ? " (most in %s)" : " (in %s)", path);
+	}
+	json_decref(images);
+}
+
 const char *quality_stack_warning(const struct json_input *input, char *text, size_t room)
 {
 	static const enum journal_stack_end ends[] = {
-		JOURNAL_STACK_DEPTH, JOURNAL_STACK_COPY, JOURNAL_STACK_BROKEN};
+		JOURNAL_STACK_DEPTH, JOURNAL_STACK_COPY, JOURNAL_STACK_BROKEN, JOURNAL_STACK_UNKNOWN};
 	struct remedy most = {0};
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
@@ -289,6 +314,7 @@ const char *quality_stack_warning(const struct json_input *input, char *text, si
 	if (most.part > 0) {
 		snprintf(text, room, "%.0f %% of the %s", (double)most.part * 100 / (double)most.whole,
 			most.message);
+		tell_image(input, &most, text, room);
 	}
 	return most.hint;
 }

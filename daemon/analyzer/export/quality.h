@@ -21,7 +21,7 @@ json_t *quality_shares(const struct attribution *attribution);
 json_t *quality_json(const struct json_input *input);
 
 /*
- * Why many stacks are cut, when they are (QUALITY_DEPTH_SHARE of them at the depth limit, QUALITY_CUT_SHARE for another reason): "N % of the stacks …" into
+ * Why many stacks are cut or may be, when they are (QUALITY_DEPTH_SHARE of them at the depth limit, QUALITY_CUT_SHARE for another reason): "N % of the stacks …" into
  * text; returns what would help, a constant. NULL: they are not.
  */
 #define QUALITY_DEPTH_SHARE 0.01

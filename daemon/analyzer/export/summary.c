@@ -184,7 +184,7 @@ static bool warn_unnamed(
 /* A picture whose stacks do not begin where the program does is easily misread. */
 static bool warn_cut(json_t *array, const struct json_input *input)
 {
-	char text[192];
+	char text[512];
 	const char *hint = quality_stack_warning(input, text, sizeof(text));
 
 	return hint == NULL || warn(array, json_string("stacks_cut"), json_string(text), hint);

@@ -202,6 +202,10 @@ static struct bytes_text file_name(struct bytes_text path)
 	return path;
 }
 
+#define MEMFD                                                                                      \
+	"memfd:" /* memory that its maker gave a name (memfd_create(2)): a run time's, for code that it makes */
+#define MEMFD_LEN (sizeof(MEMFD) - 1)
+
 uint32_t symbols_image_name(struct symbols *symbols, uint32_t image)
 {
 	const struct model_image *known = &symbols->model->images.items[image];
@@ -210,7 +214,8 @@ uint32_t symbols_image_name(struct symbols *symbols, uint32_t image)
 	if (symbols->images[image].name != 0) {
 		return symbols->images[image].name;
 	}
-	if (name.len == 0 || known->kind == JOURNAL_IMAGE_ANONYMOUS) {
+	bool has_name = name.len > MEMFD_LEN && memcmp(name.data, MEMFD, MEMFD_LEN) == 0;
+	if (name.len == 0 || (known->kind == JOURNAL_IMAGE_ANONYMOUS && !has_name)) {
 		name = bytes_text_of("anon");
 	}
 	name.len = name.len < PLACE_NAME_BYTES ? name.len : PLACE_NAME_BYTES;

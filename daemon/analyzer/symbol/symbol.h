@@ -15,6 +15,7 @@
  *   [libfoo.so.1+0x1234]  no symbol there. The number is the address in the image's own space, as nm and addr2line take it, when
  *                         its file could be read, else the offset in the file. It is that of the frame itself, not of the call.
  *   [anon+0x1234]         executable memory without a file
+ *   [memfd:name+0x1234]   the same, when its maker gave it a name (memfd_create(2)); the number is the offset in it
  *   [kernel+0xffff…]      the kernel does not tell its symbols
  *   [unknown]             nothing was mapped there
  *
