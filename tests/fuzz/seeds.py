@@ -221,6 +221,8 @@ def seeds():
     yield "message", b'{"id":1,"method":"Ping","params":{"a":[1,2.5,null,true,"\\u00e9\xc3\xa9"]}}\n'
     yield "gate", b"\x08ready 1\n"
     yield "gate", b"\x05ready 1\nfailed exec 2 cannot run /x: no such file\n"
+    yield "gpu_wire", b"\x08hello token=0123 pid=7 exe=/a%20b renderdoc=\nstart by=label label=frame%20 first=2 last=3 template=/t\nstop\n"
+    yield "gpu_wire", b"\0document path=/a/b.rdc bytes=18446744073709551615 first=0 last=0\nfault code=busy text=%C3%A9%25\n"
     yield "journal", chunk(journal_records())
     yield "journal", b"\0" + journal_records()
     yield "salvage", chunk(journal_records())
