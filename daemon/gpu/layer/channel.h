@@ -1,0 +1,36 @@
+#ifndef GPU_LAYER_CHANNEL_H
+#define GPU_LAYER_CHANNEL_H
+
+#include <stdbool.h>
+
+#include "protocol/gpu_wire.h"
+
+/*
+ * The connection to profd, and the thread that reads it. The program's signals never reach that thread. Nothing here ever blocks the
+ * program for longer than CHANNEL_SEND_MS: a profd that does not read is left.
+ */
+#define CHANNEL_SEND_MS 1000
+
+struct channel {
+	int fd; /* -1: closed; written under the owner's lock only */
+};
+
+/* What the thread calls; without the owner's lock. */
+struct channel_listener {
+	void (*heard)(const struct gpu_wire_message *message);
+	/* The connection is gone or was garbled. */
+	void (*lost)(void);
+	/* After each of the above, and when the time it returned last has passed: in how many ms again, -1 for never. */
+	int (*tick)(void);
+	/* The thread ends after lost() once this is true. */
+	bool (*is_done)(void);
+};
+
+/* Connects without waiting. False: nobody is there. */
+bool channel_connect(struct channel *channel, const char *path);
+/* Starts the thread; both borrowed for ever. False: no thread could be made. */
+bool channel_listen(struct channel *channel, const struct channel_listener *listener);
+/* Ends the line and sends it. must: wait for room; without it the line may be dropped. False: the connection is shut down now, or was. */
+bool channel_send(struct channel *channel, struct gpu_wire_line *line, bool must);
+
+#endif

@@ -1,0 +1,14 @@
+#include "gpu/layer/fault.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+bool fault_set(struct fault *fault, const char *code, const char *format, ...)
+{
+	va_list arguments;
+	fault->code = code;
+	va_start(arguments, format);
+	vsnprintf(fault->text, sizeof(fault->text), format, arguments);
+	va_end(arguments);
+	return false;
+}

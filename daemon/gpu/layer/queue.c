@@ -1,0 +1,128 @@
+#include "gpu/layer/queue.h"
+
+#include <stddef.h>
+
+#include "gpu/layer/chain.h"
+#include "gpu/layer/session.h"
+
+/* The command buffers of one call, whichever of Vulkan's two forms it has. */
+struct batch {
+	struct labels *labels;
+	uint32_t count;
+	const VkSubmitInfo *infos;
+	const VkSubmitInfo2 *infos2; /* when infos is NULL */
+};
+
+static uint32_t buffers_in(const struct batch *batch, uint32_t info)
+{
+	return batch->infos != NULL ? batch->infos[info].commandBufferCount
+								: batch->infos2[info].commandBufferInfoCount;
+}
+
+static VkCommandBuffer buffer_at(const struct batch *batch, uint32_t info, uint32_t index)
+{
+	return batch->infos != NULL ? batch->infos[info].pCommandBuffers[index]
+								: batch->infos2[info].pCommandBufferInfos[index].commandBuffer;
+}
+
+static bool has_buffers(const struct batch *batch)
+{
+	uint32_t info = 0;
+	while (info < batch->count && buffers_in(batch, info) == 0) {
+		info++;
+	}
+	return info < batch->count;
+}
+
+static bool has_label(const void *context, const char *prefix)
+{
+	const struct batch *batch = context;
+	for (uint32_t info = 0; batch->labels != NULL && info < batch->count; info++) {
+		for (uint32_t i = 0; i < buffers_in(batch, info); i++) {
+			if (labels_match(batch->labels, buffer_at(batch, info, i), prefix)) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* False: the call is no frame's; then nothing follows it. */
+static bool begin(
+	struct layer_device *device, const struct batch *batch, struct session_submit *submit)
+{
+	if (!session_is_open() || !has_buffers(batch)) {
+		return false;
+	}
+	*submit = (struct session_submit){
+		.counts = &device->counts,
+		.instance = device->instance_key,
+		.has_label = has_label,
+		.submit = batch,
+	};
+	session_before_submit(submit);
+	return true;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL queue_submit(
+	VkQueue queue, uint32_t count, const VkSubmitInfo *infos, VkFence fence)
+{
+	struct layer_device *device = chain_device(queue);
+	struct session_submit submit;
+	struct batch batch = {.labels = device->labels, .count = count, .infos = infos};
+	bool is_frame = begin(device, &batch, &submit);
+	VkResult result = device->submit(queue, count, infos, fence);
+	if (is_frame) {
+		session_after_submit(&submit);
+	}
+	return result;
+}
+
+static VkResult pass_submit2(PFN_vkQueueSubmit2 pass, struct layer_device *device, VkQueue queue,
+	uint32_t count, const VkSubmitInfo2 *infos, VkFence fence)
+{
+	struct session_submit submit;
+	struct batch batch = {.labels = device->labels, .count = count, .infos2 = infos};
+	bool is_frame = begin(device, &batch, &submit);
+	VkResult result = pass(queue, count, infos, fence);
+	if (is_frame) {
+		session_after_submit(&submit);
+	}
+	return result;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL queue_submit2(
+	VkQueue queue, uint32_t count, const VkSubmitInfo2 *infos, VkFence fence)
+{
+	struct layer_device *device = chain_device(queue);
+	return pass_submit2(device->submit2, device, queue, count, infos, fence);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL queue_submit2_khr(
+	VkQueue queue, uint32_t count, const VkSubmitInfo2 *infos, VkFence fence)
+{
+	struct layer_device *device = chain_device(queue);
+	return pass_submit2(device->submit2_khr, device, queue, count, infos, fence);
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL queue_present(VkQueue queue, const VkPresentInfoKHR *info)
+{
+	struct layer_device *device = chain_device(queue);
+	VkResult result = device->present(queue, info);
+	if (session_is_open()) {
+		session_after_present(&device->counts, device->instance_key);
+	}
+	return result;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL queue_create_swapchain(VkDevice handle,
+	const VkSwapchainCreateInfoKHR *info, const VkAllocationCallbacks *allocator,
+	VkSwapchainKHR *swapchain)
+{
+	struct layer_device *device = chain_device(handle);
+	VkResult result = device->create_swapchain(handle, info, allocator, swapchain);
+	if (result == VK_SUCCESS) {
+		session_swapchain_made(&device->counts);
+	}
+	return result;
+}

@@ -1,0 +1,456 @@
+#include "gpu/layer/session.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gpu/layer/channel.h"
+#include "gpu/layer/fault.h"
+#include "gpu/layer/renderdoc.h"
+#include "gpu/layer/wish.h"
+
+#define FRAME_TOLD_NS UINT64_C(100000000) /* frame lines are that far apart */
+#define STOP_MS       200                 /* a stop waits so long for the program's next call */
+#define EXIT_LOCK_S   5 /* the exit handler waits so long for a call that is under way */
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t heard_once;
+	atomic_bool is_open;
+	bool has_hello, is_greeted, is_lost, has_exit_handler;
+	struct channel channel;
+	struct renderdoc renderdoc;
+	const char *order;
+	struct frames frames;
+	struct wish wish;
+	void *instance; /* what is captured is of this one */
+	unsigned devices;
+	const struct frame_counts *current; /* the device whose frame began last; NULL: none */
+	uint64_t told_ns, told_frame;
+	bool has_told;
+	uint64_t stop_ns; /* when our own thread ends what is captured */
+} session = {.lock = PTHREAD_MUTEX_INITIALIZER, .channel = {-1}};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void send_line(struct gpu_wire_line *line, bool must)
+{
+	channel_send(&session.channel, line, must);
+}
+
+static void send_fault(const struct fault *fault)
+{
+	struct gpu_wire_line line;
+	gpu_wire_begin(&line, "fault");
+	gpu_wire_text(&line, "code", fault->code);
+	gpu_wire_text(&line, "text", fault->text);
+	send_line(&line, true);
+}
+
+/* The current frame; must: also when it was told already, or a moment ago. */
+static void tell_frame(bool must)
+{
+	enum frame_rule rule = FRAME_SUBMIT;
+	uint64_t frame = 0, now = clock_ns(CLOCK_MONOTONIC);
+	struct gpu_wire_line line;
+	if (!must && session.has_told && now - session.told_ns < FRAME_TOLD_NS) {
+		return;
+	}
+	if (session.current != NULL) {
+		frame = frames_current(&session.frames, session.current, &rule);
+	}
+	if (!must && session.has_told && frame == session.told_frame) {
+		return;
+	}
+	gpu_wire_begin(&line, "frame");
+	gpu_wire_number(&line, "n", frame);
+	gpu_wire_text(&line, "by", wish_rule_name(rule));
+	send_line(&line, must);
+	session.has_told = true;
+	session.told_ns = now;
+	session.told_frame = frame;
+}
+
+static void tell_document(const struct renderdoc_document *document)
+{
+	const struct frames *frames = &session.frames;
+	struct gpu_wire_line line;
+	gpu_wire_begin(&line, "document");
+	gpu_wire_text(&line, "path", document->path);
+	gpu_wire_number(&line, "bytes", document->bytes);
+	gpu_wire_number(&line, "first", frames->first);
+	gpu_wire_number(&line, "last", frames->reached);
+	send_line(&line, true);
+}
+
+static void end_capture(void)
+{
+	struct renderdoc_document document;
+	struct fault fault = {0};
+	bool is_made = renderdoc_end(&session.renderdoc, session.instance, &document, &fault);
+	tell_frame(true);
+	if (is_made) {
+		tell_document(&document);
+	} else {
+		send_fault(&fault);
+	}
+	frames_ended(&session.frames);
+}
+
+/* Also when the lock cannot be had because the program ends within a call: then nothing can be saved. */
+static void at_exit(void)
+{
+	struct timespec end;
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += EXIT_LOCK_S;
+	if (!session.is_open || pthread_mutex_timedlock(&session.lock, &end) != 0) {
+		return;
+	}
+	if (session.frames.state == FRAMES_CAPTURING) {
+		end_capture();
+	}
+	if (session.is_open) {
+		struct gpu_wire_line line;
+		if (session.current != NULL) {
+			tell_frame(true);
+		}
+		gpu_wire_begin(&line, "bye");
+		gpu_wire_text(&line, "why", "exit");
+		send_line(&line, true);
+	}
+	session.is_open = false;
+	pthread_mutex_unlock(&session.lock);
+}
+
+static void begin_capture(struct frame_counts *counts, void *instance)
+{
+	struct fault fault = {0};
+	struct gpu_wire_line line;
+	session.instance = instance;
+	if (!renderdoc_begin(&session.renderdoc, instance, session.wish.template, &fault)) {
+		frames_ended(&session.frames);
+		send_fault(&fault);
+		return;
+	}
+	/* Later handlers run earlier: this one before those of RenderDoc, which is there by now, and of the driver. */
+	if (!session.has_exit_handler) {
+		session.has_exit_handler = atexit(at_exit) == 0;
+	}
+	frames_begun(&session.frames, counts);
+	gpu_wire_begin(&line, "capturing");
+	gpu_wire_number(&line, "frame", session.frames.first);
+	gpu_wire_number(&line, "wall_ns", clock_ns(CLOCK_REALTIME));
+	gpu_wire_number(&line, "mono_ns", clock_ns(CLOCK_MONOTONIC));
+	send_line(&line, true);
+}
+
+static void tell_late(const struct frame_counts *counts)
+{
+	struct fault fault;
+	enum frame_rule rule;
+	uint64_t current = frames_current(&session.frames, counts, &rule);
+	fault_set(&fault, "start_failed",
+		"frame %llu has begun already: the program is in frame %llu (by %s); ask for a later one, "
+		"or for the next",
+		(unsigned long long)session.frames.wish.first, (unsigned long long)current,
+		wish_rule_name(rule));
+	send_fault(&fault);
+}
+
+static void take_step(enum frame_step step, struct frame_counts *counts, void *instance)
+{
+	switch (step) {
+	case FRAME_BEGIN:
+		begin_capture(counts, instance);
+		break;
+	case FRAME_END:
+		end_capture();
+		break;
+	case FRAME_LATE:
+		tell_late(counts);
+		break;
+	case FRAME_NOTHING:
+		break;
+	}
+}
+
+bool session_is_open(void)
+{
+	return atomic_load_explicit(&session.is_open, memory_order_relaxed);
+}
+
+void session_before_submit(struct session_submit *submit)
+{
+	struct frames *frames = &session.frames;
+	pthread_mutex_lock(&session.lock);
+	const char *label = frames_label(frames);
+	bool is_labelled = label != NULL && submit->has_label(submit->submit, label);
+	session.current = submit->counts;
+	take_step(frames_before_submit(frames, submit->counts, is_labelled), submit->counts,
+		submit->instance);
+	tell_frame(false);
+	submit->is_held = frames_owns(frames, submit->counts) && frames->rule == FRAME_SUBMIT;
+	if (!submit->is_held) {
+		pthread_mutex_unlock(&session.lock);
+	}
+}
+
+void session_after_submit(struct session_submit *submit)
+{
+	if (submit->is_held) {
+		take_step(
+			frames_after_submit(&session.frames, submit->counts), submit->counts, submit->instance);
+		pthread_mutex_unlock(&session.lock);
+	}
+}
+
+void session_after_present(struct frame_counts *counts, void *instance)
+{
+	pthread_mutex_lock(&session.lock);
+	session.current = counts;
+	take_step(frames_after_present(&session.frames, counts), counts, instance);
+	tell_frame(false);
+	pthread_mutex_unlock(&session.lock);
+}
+
+void session_swapchain_made(struct frame_counts *counts)
+{
+	pthread_mutex_lock(&session.lock);
+	frames_swapchain(counts);
+	pthread_mutex_unlock(&session.lock);
+}
+
+void session_device_made(const struct session_device *device)
+{
+	struct gpu_wire_line line;
+	gpu_wire_begin(&line, "device");
+	gpu_wire_text(&line, "name", device->name);
+	gpu_wire_text(&line, "type", device->type);
+	gpu_wire_text(&line, "driver", device->driver);
+	gpu_wire_text(&line, "uuid", device->uuid);
+	gpu_wire_number(&line, "index", device->index);
+	pthread_mutex_lock(&session.lock);
+	session.devices++;
+	send_line(&line, true);
+	pthread_mutex_unlock(&session.lock);
+}
+
+void session_device_gone(const struct frame_counts *counts)
+{
+	struct gpu_wire_line line;
+	pthread_mutex_lock(&session.lock);
+	if (frames_owns(&session.frames, counts)) {
+		end_capture();
+	}
+	session.devices--;
+	if (session.devices == 0) {
+		tell_frame(true);
+		gpu_wire_begin(&line, "bye");
+		gpu_wire_text(&line, "why", "destroyed");
+		send_line(&line, true);
+	}
+	if (session.current == counts) {
+		session.current = NULL;
+	}
+	pthread_mutex_unlock(&session.lock);
+}
+
+static bool check_start(
+	const struct gpu_wire_message *message, struct wish *wish, struct fault *fault)
+{
+	if (strcmp(session.order, "below") == 0) {
+		return fault_set(fault, "layer_order",
+			"RenderDoc's layer is above profd's, where a capture would never begin: take "
+			"VK_LAYER_RENDERDOC_Capture and "
+			"VK_LAYER_PROFD_gpu out of VK_INSTANCE_LAYERS, and unset "
+			"ENABLE_VULKAN_RENDERDOC_CAPTURE");
+	}
+	return renderdoc_check(&session.renderdoc, fault) && wish_read(message, wish, fault) &&
+		   renderdoc_can_write(wish->template, fault);
+}
+
+static void start(const struct gpu_wire_message *message)
+{
+	struct wish wish;
+	struct fault fault = {0};
+	bool is_good = check_start(message, &wish, &fault);
+	pthread_mutex_lock(&session.lock);
+	if (is_good) {
+		is_good = frames_start(&session.frames, &wish.frames) ||
+				  fault_set(&fault, "busy",
+					  "a capture %s in this process already: one at a time is possible",
+					  session.frames.state == FRAMES_WAITING ? "waits" : "is under way");
+	}
+	if (is_good) {
+		session.wish = wish;
+	} else {
+		send_fault(&fault);
+	}
+	pthread_mutex_unlock(&session.lock);
+}
+
+static void stop(void)
+{
+	struct fault fault;
+	pthread_mutex_lock(&session.lock);
+	bool was_waiting = session.frames.state == FRAMES_WAITING;
+	if (frames_stop(&session.frames)) {
+		session.stop_ns = clock_ns(CLOCK_MONOTONIC) + STOP_MS * UINT64_C(1000000);
+	} else {
+		fault_set(&fault, "not_capturing", "%s",
+			was_waiting ? "its first frame had not begun" : "no capture was started");
+		send_fault(&fault);
+	}
+	pthread_mutex_unlock(&session.lock);
+}
+
+static void heard(const struct gpu_wire_message *message)
+{
+	if (strcmp(message->word, "start") == 0) {
+		start(message);
+	} else if (strcmp(message->word, "stop") == 0) {
+		stop();
+	} else if (strcmp(message->word, "status") == 0) {
+		pthread_mutex_lock(&session.lock);
+		tell_frame(true);
+		pthread_mutex_unlock(&session.lock);
+	}
+	pthread_mutex_lock(&session.lock);
+	session.is_greeted = true;
+	pthread_cond_broadcast(&session.heard_once);
+	pthread_mutex_unlock(&session.lock);
+}
+
+/* What is captured is kept, although nobody asks for it any more: the next profd, or a person, may. */
+static void lost(void)
+{
+	pthread_mutex_lock(&session.lock);
+	session.is_lost = session.is_greeted = true;
+	session.stop_ns = clock_ns(CLOCK_MONOTONIC) + STOP_MS * UINT64_C(1000000);
+	frames_stop(&session.frames);
+	pthread_cond_broadcast(&session.heard_once);
+	pthread_mutex_unlock(&session.lock);
+}
+
+/* A program that submits nothing any more has no place where a stop could take effect. */
+static int tick(void)
+{
+	int wait_ms = -1;
+	pthread_mutex_lock(&session.lock);
+	if (session.frames.state == FRAMES_CAPTURING && session.frames.is_stopping) {
+		uint64_t now = clock_ns(CLOCK_MONOTONIC);
+		if (now >= session.stop_ns) {
+			end_capture();
+		} else {
+			wait_ms = (int)((session.stop_ns - now) / 1000000) + 1;
+		}
+	}
+	if (session.is_lost && session.frames.state != FRAMES_CAPTURING) {
+		session.is_open = false;
+		wait_ms = 0;
+	}
+	pthread_mutex_unlock(&session.lock);
+	return wait_ms;
+}
+
+static bool is_done(void)
+{
+	return !session_is_open();
+}
+
+static const struct channel_listener listener = {heard, lost, tick, is_done};
+
+static void send_hello(const char *token)
+{
+	struct gpu_wire_line line;
+	char exe[GPU_WIRE_NAME_BYTES];
+	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	exe[len > 0 ? len : 0] = '\0';
+	gpu_wire_begin(&line, "hello");
+	gpu_wire_text(&line, "token", token);
+	gpu_wire_number(&line, "pid", (uint64_t)getpid());
+	gpu_wire_number(&line, "ppid", (uint64_t)getppid());
+	gpu_wire_text(&line, "exe", exe);
+	gpu_wire_text(&line, "api", "vulkan");
+	gpu_wire_text(&line, "order", session.order);
+	gpu_wire_text(&line, "renderdoc", session.renderdoc.path);
+	gpu_wire_text(&line, "renderdoc_api", session.renderdoc.version);
+	send_line(&line, true);
+}
+
+/* Where RenderDoc is cannot be asked for; but what is below us is known, and what is loaded. */
+static const char *find_order(const void *const *below, unsigned count)
+{
+	if (!session.renderdoc.is_loaded) {
+		return "alone";
+	}
+	for (unsigned i = 0; i < count; i++) {
+		if (renderdoc_holds(&session.renderdoc, below[i])) {
+			return "above";
+		}
+	}
+	return "below";
+}
+
+/* A child that goes on without exec is another process to profd: it says hello when it makes an instance of its own. */
+static void forget_in_child(void)
+{
+	if (session.channel.fd >= 0) {
+		close(session.channel.fd);
+	}
+	bool has_exit_handler = session.has_exit_handler;
+	memset(&session, 0, sizeof(session));
+	session.has_exit_handler = has_exit_handler;
+	session.channel.fd = -1;
+	pthread_mutex_init(&session.lock, NULL);
+}
+
+static void prepare(void)
+{
+	pthread_condattr_t attributes;
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&session.heard_once, &attributes);
+	pthread_condattr_destroy(&attributes);
+	pthread_atfork(NULL, NULL, forget_in_child);
+	atexit(at_exit);
+}
+
+void session_hello(const void *const *below, unsigned count)
+{
+	const char *path = getenv("PROFD_GPU_SOCKET"), *token = getenv("PROFD_GPU_TOKEN");
+	pthread_mutex_lock(&session.lock);
+	if (!session.has_hello && path != NULL && token != NULL) {
+		session.has_hello = true;
+		if (channel_connect(&session.channel, path)) {
+			prepare();
+			renderdoc_find(&session.renderdoc);
+			session.order = find_order(below, count);
+			session.is_open = true;
+			send_hello(token);
+			session.is_open = channel_listen(&session.channel, &listener);
+		}
+	}
+	pthread_mutex_unlock(&session.lock);
+}
+
+void session_wait_for_greeting(void)
+{
+	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + GPU_WIRE_GREETING_MS * UINT64_C(1000000);
+	struct timespec end = {(time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000)};
+	pthread_mutex_lock(&session.lock);
+	while (session_is_open() && !session.is_greeted &&
+		   pthread_cond_timedwait(&session.heard_once, &session.lock, &end) != ETIMEDOUT) {
+	}
+	session.is_greeted = true;
+	pthread_mutex_unlock(&session.lock);
+}

@@ -1,0 +1,50 @@
+#ifndef GPU_LAYER_SESSION_H
+#define GPU_LAYER_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpu/layer/frames.h"
+
+/*
+ * What this process has with profd: the connection, the wish that waits, the capture under way. There is one for a process, in a variable
+ * of session.c, because the loader, the exit handler and fork give no context. Any thread; one lock is inside. It is held while RenderDoc
+ * begins and ends (which calls nothing of ours: RenderDoc is below), and while a submit that a capture counts is passed on, so that no
+ * other thread's submit gets in between that and the end.
+ */
+
+/* The first instance is being made. below: the code that this layer passes calls to, one for each layer and the driver's end. */
+void session_hello(const void *const *below, unsigned count);
+
+/* A device is about to be made: waits for profd's first word, so that no frame is missed. */
+void session_wait_for_greeting(void);
+
+struct session_device {
+	char name[256], driver[256], uuid[33];
+	const char *type;
+	unsigned index;
+};
+
+void session_device_made(const struct session_device *device);
+/* Before the device is destroyed: what is captured of it is saved. */
+void session_device_gone(const struct frame_counts *counts);
+
+/* False: nobody listens; counts need not be kept. */
+bool session_is_open(void);
+
+/* One call of vkQueueSubmit or its kin with command buffers. */
+struct session_submit {
+	struct frame_counts *counts;
+	void *instance; /* the dispatch table of its instance: RenderDoc's name of the device */
+	/* One of its labels begins with the prefix. */
+	bool (*has_label)(const void *submit, const char *prefix);
+	const void *submit;
+	bool is_held; /* the session's, between the two calls */
+};
+
+void session_before_submit(struct session_submit *submit);
+void session_after_submit(struct session_submit *submit);
+void session_after_present(struct frame_counts *counts, void *instance);
+void session_swapchain_made(struct frame_counts *counts);
+
+#endif
