@@ -1,0 +1,263 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpu/layer/frames.h"
+
+/*
+ * Programs are strings: s a submit, L a submit with a label that counts, p a present, w a swapchain is made, x a stop. What is captured is
+ * the same string with [ and ] where a capture begins and ends, and ! where the first frame had begun already.
+ */
+#define TEXT_BYTES 256
+
+struct run {
+	struct frames frames;
+	struct frame_counts counts;
+	uint64_t first, reached;
+	char text[TEXT_BYTES];
+	size_t len;
+};
+
+static void put(struct run *run, char c)
+{
+	assert_true(run->len + 1 < sizeof(run->text));
+	run->text[run->len++] = c;
+}
+
+static void take(struct run *run, enum frame_step step)
+{
+	if (step == FRAME_BEGIN) {
+		put(run, '[');
+		frames_begun(&run->frames, &run->counts);
+	} else if (step == FRAME_END) {
+		put(run, ']');
+		run->first = run->frames.first;
+		run->reached = run->frames.reached;
+		frames_ended(&run->frames);
+	} else if (step == FRAME_LATE) {
+		put(run, '!');
+	}
+}
+
+static void do_one(struct run *run, char what)
+{
+	if (what == 's' || what == 'L') {
+		take(run, frames_before_submit(&run->frames, &run->counts, what == 'L'));
+		put(run, what);
+		take(run, frames_after_submit(&run->frames, &run->counts));
+	} else if (what == 'p') {
+		put(run, what);
+		take(run, frames_after_present(&run->frames, &run->counts));
+	} else if (what == 'w') {
+		put(run, what);
+		frames_swapchain(&run->counts);
+	} else {
+		put(run, what);
+		frames_stop(&run->frames);
+	}
+}
+
+static void play(struct run *run, const char *program)
+{
+	for (; *program != '\0'; program++) {
+		do_one(run, *program);
+	}
+}
+
+/* before runs without a wish. */
+static void expect(const struct frame_wish *wish, const char *before, const char *program,
+	const char *expected, uint64_t first, uint64_t reached)
+{
+	struct run run = {.first = 99, .reached = 99};
+	play(&run, before);
+	memset(run.text, 0, run.len);
+	run.len = 0;
+	assert_true(frames_start(&run.frames, wish));
+	play(&run, program);
+	assert_string_equal(run.text, expected);
+	assert_int_equal(run.first, first);
+	assert_int_equal(run.reached, reached);
+}
+
+#define NEVER 99
+
+static void submits_are_frames(void **state)
+{
+	(void)state;
+	struct frame_wish wish = {.rule = FRAME_SUBMIT, .first = 2, .last = 3};
+	expect(&wish, "", "sssss", "ss[ss]s", 2, 3);
+	expect(&wish, "ss", "sssss", "[ss]sss", 2, 3);
+	expect(&wish, "sss", "ss", "!ss", NEVER, NEVER);
+	expect(&wish, "", "spLpspsps", "spLp[sps]ps", 2, 3);
+}
+
+static void one_frame_0_is_possible(void **state)
+{
+	(void)state;
+	struct frame_wish wish = {.rule = FRAME_SUBMIT, .first = 0, .last = 0};
+	expect(&wish, "", "sss", "[s]ss", 0, 0);
+	wish.rule = FRAME_PRESENT;
+	expect(&wish, "", "ssps", "[ssp]s", 0, 0);
+	wish.rule = FRAME_LABEL;
+	expect(&wish, "", "sLsLs", "s[Ls]Ls", 0, 0);
+}
+
+static void a_frame_ends_with_its_present(void **state)
+{
+	(void)state;
+	struct frame_wish wish = {.rule = FRAME_PRESENT, .first = 1, .last = 2};
+	expect(&wish, "", "wsspsspsspssp", "wssp[sspssp]ssp", 1, 2);
+	expect(&wish, "wspspspsp", "sp", "!sp", NEVER, NEVER);
+	expect(&wish, "wsps", "sps", "!sps", NEVER, NEVER);
+	expect(&wish, "wsp", "sps", "[sps", NEVER, NEVER);
+}
+
+static void what_is_submitted_before_the_swapchain_is_of_no_presented_frame(void **state)
+{
+	(void)state;
+	struct frame_wish wish = {.rule = FRAME_AUTO, .first = 0, .last = 0};
+	expect(&wish, "ssssw", "sspsp", "[ssp]sp", 0, 0);
+}
+
+static void auto_is_submit_until_something_presents(void **state)
+{
+	(void)state;
+	struct frame_wish wish = {.rule = FRAME_AUTO, .first = 2, .last = 2};
+	expect(&wish, "", "ssss", "ss[s]s", 2, 2);
+	expect(&wish, "w", "sspsspsspssp", "sspssp[ssp]ssp", 2, 2);
+}
+
+static void a_frame_by_label_lasts_until_the_next(void **state)
+{
+	(void)state;
+	struct frame_wish wish = {.rule = FRAME_LABEL, .label = "frame", .first = 1, .last = 2};
+	expect(&wish, "", "LssLssLsLs", "Lss[LssLs]Ls", 1, 2);
+	expect(&wish, "LLLL", "LLLL", "L[LL]L", 1, 2);
+}
+
+static void the_next_frames_are_the_next_that_begin(void **state)
+{
+	(void)state;
+	struct frame_wish wish = {.rule = FRAME_SUBMIT, .next = 2};
+	expect(&wish, "sssss", "sssss", "[ss]sss", 5, 6);
+	wish.rule = FRAME_PRESENT;
+	expect(&wish, "wsps", "spspspsp", "sp[spsp]sp", 2, 3);
+	wish.rule = FRAME_LABEL;
+	expect(&wish, "", "ssLsLsL", "ss[LsLs]L", 0, 1);
+	wish = (struct frame_wish){.rule = FRAME_SUBMIT, .next = UINT64_MAX};
+	expect(&wish, "ss", "ssx", "[ssx", NEVER, NEVER);
+}
+
+static void manual_lasts_until_it_is_stopped(void **state)
+{
+	(void)state;
+	struct frame_wish wish = {.rule = FRAME_MANUAL};
+	expect(&wish, "ss", "sssxss", "[sssx]ss", 2, 4);
+	expect(&wish, "wsps", "spspxsp", "[spspx]sp", 1, 2);
+}
+
+static void a_stop_ends_any_capture_at_the_next_call(void **state)
+{
+	(void)state;
+	struct frame_wish wish = {.rule = FRAME_SUBMIT, .first = 1, .last = 100};
+	expect(&wish, "", "sssxss", "s[ssx]ss", 1, 2);
+	wish.rule = FRAME_PRESENT;
+	expect(&wish, "w", "spssxpsp", "sp[ssxp]sp", 1, 1);
+}
+
+static void a_stop_while_waiting_forgets_the_wish(void **state)
+{
+	(void)state;
+	struct frame_wish wish = {.rule = FRAME_SUBMIT, .first = 2, .last = 3};
+	expect(&wish, "", "sxssss", "sxssss", NEVER, NEVER);
+}
+
+static void one_wish_at_a_time(void **state)
+{
+	(void)state;
+	struct run run = {0};
+	struct frame_wish wish = {.rule = FRAME_SUBMIT, .next = 2};
+	assert_true(frames_start(&run.frames, &wish));
+	assert_false(frames_start(&run.frames, &wish));
+	play(&run, "s");
+	assert_false(frames_start(&run.frames, &wish));
+	assert_true(frames_stop(&run.frames));
+	play(&run, "s");
+	assert_true(frames_start(&run.frames, &wish));
+}
+
+static void other_devices_are_not_captured(void **state)
+{
+	(void)state;
+	struct run run = {0};
+	struct frame_counts other = {0};
+	struct frame_wish wish = {.rule = FRAME_SUBMIT, .first = 0, .last = 1};
+	assert_true(frames_start(&run.frames, &wish));
+	play(&run, "s");
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(frames_before_submit(&run.frames, &other, false), FRAME_NOTHING);
+		assert_int_equal(frames_after_submit(&run.frames, &other), FRAME_NOTHING);
+	}
+	assert_int_equal(frames_after_present(&run.frames, &other), FRAME_NOTHING);
+	assert_false(frames_owns(&run.frames, &other));
+	play(&run, "ss");
+	assert_string_equal(run.text, "[ss]s");
+}
+
+static void another_prefix_counts_from_0(void **state)
+{
+	(void)state;
+	struct run run = {0};
+	struct frame_wish wish = {.rule = FRAME_LABEL, .label = "a", .first = 0, .last = 0};
+	assert_null(frames_label(&run.frames));
+	assert_true(frames_start(&run.frames, &wish));
+	assert_string_equal(frames_label(&run.frames), "a");
+	play(&run, "LL");
+	strcpy(wish.label, "b");
+	wish.first = wish.last = 1;
+	assert_true(frames_start(&run.frames, &wish));
+	play(&run, "LLL");
+	assert_string_equal(run.text, "[L]LL[L]L");
+}
+
+static void tells_the_frame_that_began_last(void **state)
+{
+	(void)state;
+	struct run run = {0};
+	enum frame_rule rule;
+	assert_int_equal(frames_current(&run.frames, &run.counts, &rule), 0);
+	assert_int_equal(rule, FRAME_SUBMIT);
+	play(&run, "sss");
+	assert_int_equal(frames_current(&run.frames, &run.counts, &rule), 2);
+	play(&run, "wsp");
+	assert_int_equal(frames_current(&run.frames, &run.counts, &rule), 0);
+	assert_int_equal(rule, FRAME_PRESENT);
+	play(&run, "s");
+	assert_int_equal(frames_current(&run.frames, &run.counts, &rule), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(submits_are_frames),
+		cmocka_unit_test(one_frame_0_is_possible),
+		cmocka_unit_test(a_frame_ends_with_its_present),
+		cmocka_unit_test(what_is_submitted_before_the_swapchain_is_of_no_presented_frame),
+		cmocka_unit_test(auto_is_submit_until_something_presents),
+		cmocka_unit_test(a_frame_by_label_lasts_until_the_next),
+		cmocka_unit_test(the_next_frames_are_the_next_that_begin),
+		cmocka_unit_test(manual_lasts_until_it_is_stopped),
+		cmocka_unit_test(a_stop_ends_any_capture_at_the_next_call),
+		cmocka_unit_test(a_stop_while_waiting_forgets_the_wish),
+		cmocka_unit_test(one_wish_at_a_time),
+		cmocka_unit_test(other_devices_are_not_captured),
+		cmocka_unit_test(another_prefix_counts_from_0),
+		cmocka_unit_test(tells_the_frame_that_began_last),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
