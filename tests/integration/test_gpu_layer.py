@@ -98,6 +98,18 @@ def test_a_program_that_only_computes_is_captured():
     assert labels == ["frame 1", "fill"]
 
 
+def test_a_program_that_uses_every_extension_it_is_offered_is_captured():
+    need()
+    frames, _ = capture(["--frames", 4, "--every-extension"], {"by": "submit", "first": 1, "last": 1}, [1])
+    assert frames == ["frame 1"]
+
+
+def test_a_users_own_switch_for_renderdoc_changes_nothing():
+    need()
+    frames, _ = capture(["--frames", 4], {"by": "submit", "first": 1, "last": 1}, [1], {"ENABLE_VULKAN_RENDERDOC_CAPTURE": "1"})
+    assert frames == ["frame 1"]
+
+
 def test_labels_open_frames():
     need()
     frames, _ = capture(["--frames", 8], {"by": "label", "label": "frame ", "first": 2, "last": 3}, [2, 3])

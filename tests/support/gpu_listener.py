@@ -135,17 +135,17 @@ class Listener:
     def out(self, name):
         return os.path.join(self.folder, name)
 
-    def renderdoc_manifest(self):
-        """RenderDoc's own manifest without its switch, to be enabled by name (gpu.md, "Enabling and order")."""
-        folder = self.out("layers")
-        os.makedirs(folder, exist_ok=True)
+    def renderdoc_share(self):
+        """A folder for XDG_DATA_DIRS, behind the layer's: RenderDoc's own manifest with a switch of ours. It stays an implicit layer, because only of those
+        does the loader ask which extensions they hide: as an explicit one it makes vkCreateInstance fail in programs that use others."""
+        share = self.out("renderdoc")
+        os.makedirs(os.path.join(share, MANIFESTS), exist_ok=True)
         with open(RENDERDOC, encoding="utf-8") as file:
             manifest = json.load(file)
-        for key in ("enable_environment", "disable_environment"):
-            manifest["layer"].pop(key, None)
-        with open(os.path.join(folder, "renderdoc.json"), "w", encoding="utf-8") as file:
+        manifest["layer"]["enable_environment"] = {"PROFD_GPU_RENDERDOC": "1"}
+        with open(os.path.join(share, MANIFESTS, "renderdoc.json"), "w", encoding="utf-8") as file:
             json.dump(manifest, file)
-        return folder
+        return share
 
     def environment(self, renderdoc=True, **more):
         env = {key: value for key, value in os.environ.items() if not key.startswith(("VK_", "PROFD_GPU"))}
@@ -153,7 +153,7 @@ class Listener:
                    XDG_RUNTIME_DIR=self.folder, TMPDIR=self.folder, HOME=self.folder,
                    XDG_DATA_DIRS=LAYER_SHARE + ":/usr/local/share:/usr/share")
         if renderdoc:
-            env.update(VK_ADD_LAYER_PATH=self.renderdoc_manifest(), VK_INSTANCE_LAYERS="VK_LAYER_RENDERDOC_Capture",
+            env.update(XDG_DATA_DIRS=":".join((LAYER_SHARE, self.renderdoc_share(), "/usr/local/share", "/usr/share")), PROFD_GPU_RENDERDOC="1",
                        LD_PRELOAD=os.path.join(LAYER_SHARE, "libprofd_gpu_nobind.so"))
         env.update(more)
         return {key: value for key, value in env.items() if value is not None}

@@ -2,9 +2,9 @@
  * A program that uses Vulkan without ever presenting: each frame is one submit of a compute shader, which goes on with 1024 numbers, and of a
  * triangle off-screen. It says what it has computed, compares that with its own arithmetic, and ends with 1 where they differ.
  *
- *   gpu_frames [--frames N] [--frame-ms MS] [--no-labels] [--compute-only] [--submit2]
+ *   gpu_frames [--frames N] [--frame-ms MS] [--no-labels] [--compute-only] [--submit2] [--every-extension]
  *              [--exit-at FRAME]   exit(0) before this frame, nothing destroyed
- *   gpu_frames --idle-submits N --rate PER_SECOND    submits one empty command buffer, and prints what that cost
+ *   gpu_frames --idle-submits N --rate PER_SECOND    submits one empty command buffer, and prints what that cost (0: without a pause)
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,14 +17,15 @@
 
 #include "gpu/shaders.inc"
 
-#define NUMBERS     1024
-#define GROUP       64
-#define SIDE        64 /* of the picture, in pixels */
-#define CHECK(call) check((call), #call)
+#define NUMBERS        1024
+#define GROUP          64
+#define SIDE           64 /* of the picture, in pixels */
+#define EXTENSIONS_MAX 256
+#define CHECK(call)    check((call), #call)
 
 struct options {
 	unsigned frames, frame_ms, exit_at, idle_submits, rate;
-	bool no_labels, compute_only, submit2;
+	bool no_labels, compute_only, submit2, every_extension;
 };
 
 struct memory {
@@ -65,29 +66,31 @@ static void check(VkResult result, const char *what)
 	}
 }
 
-static bool has_extension(const char *name)
+/* All that there are, or debug labels alone where they are and are wished for. */
+static uint32_t choose_extensions(const struct options *options, const char **chosen)
 {
-	VkExtensionProperties all[256];
-	uint32_t count = 256;
-	vkEnumerateInstanceExtensionProperties(NULL, &count, all);
-	for (uint32_t i = 0; i < count; i++) {
-		if (strcmp(all[i].extensionName, name) == 0) {
-			return true;
+	static VkExtensionProperties all[EXTENSIONS_MAX];
+	uint32_t found = EXTENSIONS_MAX, count = 0;
+	CHECK(vkEnumerateInstanceExtensionProperties(NULL, &found, all));
+	for (uint32_t i = 0; i < found; i++) {
+		bool is_labels = strcmp(all[i].extensionName, VK_EXT_DEBUG_UTILS_EXTENSION_NAME) == 0;
+		if (options->every_extension || (is_labels && !options->no_labels)) {
+			chosen[count++] = all[i].extensionName;
 		}
 	}
-	return false;
+	return count;
 }
 
-static void make_instance(bool has_labels)
+static void make_instance(const struct options *options)
 {
-	const char *extension = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
+	const char *extensions[EXTENSIONS_MAX];
 	VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
 		.pApplicationName = "gpu_frames",
 		.apiVersion = VK_API_VERSION_1_2};
 	VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
 		.pApplicationInfo = &application,
-		.enabledExtensionCount = has_labels,
-		.ppEnabledExtensionNames = &extension};
+		.enabledExtensionCount = choose_extensions(options, extensions),
+		.ppEnabledExtensionNames = extensions};
 	CHECK(vkCreateInstance(&info, NULL, &gpu.instance));
 	uint32_t count = 1;
 	VkResult result = vkEnumeratePhysicalDevices(gpu.instance, &count, &gpu.physical);
@@ -503,6 +506,12 @@ static uint64_t clock_us(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
+static void sleep_until(uint64_t us)
+{
+	struct timespec until = {(time_t)(us / 1000000), (long)(us % 1000000) * 1000};
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+}
+
 /* CPU time of this thread alone: what the driver's threads do is theirs. */
 static int run_idle(const struct options *options)
 {
@@ -516,9 +525,9 @@ static int run_idle(const struct options *options)
 	uint64_t start = clock_us(CLOCK_MONOTONIC), cpu = clock_us(CLOCK_THREAD_CPUTIME_ID);
 	for (unsigned i = 0; i < options->idle_submits; i++) {
 		CHECK(vkQueueSubmit(gpu.queue, 1, &info, VK_NULL_HANDLE));
-		uint64_t due = start + (uint64_t)(i + 1) * 1000000 / options->rate;
-		struct timespec until = {(time_t)(due / 1000000), (long)(due % 1000000) * 1000};
-		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+		if (options->rate > 0) {
+			sleep_until(start + (uint64_t)(i + 1) * 1000000 / options->rate);
+		}
 	}
 	cpu = clock_us(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	CHECK(vkQueueWaitIdle(gpu.queue));
@@ -553,6 +562,7 @@ static void read_options(char **argv, struct options *options)
 			at++;
 		} else if (!read_switch(*at, "--no-labels", &options->no_labels) &&
 				   !read_switch(*at, "--compute-only", &options->compute_only) &&
+				   !read_switch(*at, "--every-extension", &options->every_extension) &&
 				   !read_switch(*at, "--submit2", &options->submit2)) {
 			fprintf(stderr, "gpu_frames: unknown option %s\n", *at);
 			exit(2);
@@ -565,7 +575,7 @@ int main(int argc, char **argv)
 	struct options options = {.frames = 5, .exit_at = UINT32_MAX, .rate = 10000};
 	(void)argc;
 	read_options(argv, &options);
-	make_instance(!options.no_labels && has_extension(VK_EXT_DEBUG_UTILS_EXTENSION_NAME));
+	make_instance(&options);
 	make_all(&options);
 	int status = options.idle_submits > 0 ? run_idle(&options) : run_frames(&options);
 	destroy_all();
