@@ -188,5 +188,23 @@ def test_the_schema_of_captures_is_installed():
         assert json.load(file)["properties"]["schema"]["const"] == "profd.capture"
 
 
+def test_the_layer_is_found_from_where_it_is_installed():
+    if not os.path.exists(os.path.join(BUILD, "daemon", "gpu", "layer", "libprofd_gpu.so")):
+        skip("the layer is not built: no headers of Vulkan (libvulkan-dev)")
+    _, prefix = install()
+    path = find(prefix, "VkLayer_profd_gpu.json")
+    assert path == os.path.join(prefix, "share", "profd", "gpu", "vulkan", "implicit_layer.d", "VkLayer_profd_gpu.json"), path
+    with open(path) as file:
+        layer = json.load(file)["layer"]
+    library = os.path.join(os.path.dirname(path), layer["library_path"])
+    assert os.path.samefile(library, find(prefix, "libprofd_gpu.so"))
+    assert os.path.dirname(os.path.realpath(library)) == os.path.dirname(find(prefix, "libprofd_gpu_nobind.so"))
+    names = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout.split()
+    assert names[2::3] == ["vkNegotiateLoaderLayerInterfaceVersion"], names
+    needed = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True).stdout
+    libraries = {name for name in re.findall(r"NEEDED.*\[(.*)\]", needed) if not name.startswith("ld-linux")}
+    assert "libc.so.6" in libraries and libraries <= {"libc.so.6", "libdl.so.2", "libpthread.so.0"}, libraries
+
+
 if __name__ == "__main__":
     main(globals())
