@@ -176,6 +176,39 @@ def test_each_process_connects_by_itself():
         assert hellos[0]["pid"] != hellos[1]["pid"] and all(hello["ppid"] == program.pid for hello in hellos)
 
 
+def test_each_device_of_a_process_counts_its_own_frames():
+    need()
+    with armed("--frames", 6, "--frame-ms", 20, "--rounds", 3) as (listener, program, connection):
+        connection.wait("hello")
+        connection.send("start", by="submit", first=4, last=4, template=listener.out("doc"))
+        assert connection.wait("bye")["why"] == "destroyed"
+        connection.send("start", by="submit", next=1, template=listener.out("doc"))
+        connection.drain()
+        assert finish(program) == bare_output("--frames", 6) * 3
+        assert len(connection.find("hello")) == 1 and len(connection.find("device")) == 3 and not connection.find("fault")
+        assert [line["why"] for line in connection.find("bye")] == ["destroyed"] * 3 + ["exit"]
+        first, second = connection.find("document")
+        assert first["first"] == 4 and second["first"] < 6
+        for document in (first, second):
+            assert document["first"] == document["last"] and frames_in(document["path"]) == ["frame %d" % document["first"]]
+
+
+def test_a_fork_of_a_program_says_hello_by_itself():
+    need(renderdoc=False)
+    with armed("--frames", 2, "--forks", env={"renderdoc": False}) as (listener, program, connection):
+        assert connection.wait("hello")["pid"] == program.pid
+        connection.send("status")
+        second = listener.accept()
+        hello = second.wait("hello")
+        second.send("status")
+        assert hello["ppid"] == program.pid and hello["pid"] != program.pid
+        second.drain()
+        connection.drain()
+        assert finish(program) == bare_output("--frames", 2) * 2
+        for each in (connection, second):
+            assert [line["why"] for line in each.find("bye")] == ["destroyed", "exit"], each.lines
+
+
 def fails(connection, code, *parts):
     fault = connection.wait("fault", "document", "capturing")
     assert fault.word == "fault" and fault["code"] == code, fault

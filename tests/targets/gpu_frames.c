@@ -4,6 +4,8 @@
  *
  *   gpu_frames [--frames N] [--frame-ms MS] [--no-labels] [--compute-only] [--submit2] [--every-extension]
  *              [--exit-at FRAME]   exit(0) before this frame, nothing destroyed
+ *              [--rounds N]        all of it N times, from the instance to its end
+ *              [--forks]           then a fork does it once more
  *   gpu_frames --idle-submits N --rate PER_SECOND    submits one empty command buffer, and prints what that cost (0: without a pause)
  */
 #include <stdbool.h>
@@ -11,7 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <vulkan/vulkan.h>
 
@@ -24,8 +28,8 @@
 #define CHECK(call)    check((call), #call)
 
 struct options {
-	unsigned frames, frame_ms, exit_at, idle_submits, rate;
-	bool no_labels, compute_only, submit2, every_extension;
+	unsigned frames, frame_ms, exit_at, idle_submits, rate, rounds;
+	bool no_labels, compute_only, submit2, every_extension, forks;
 };
 
 struct memory {
@@ -558,11 +562,13 @@ static void read_options(char **argv, struct options *options)
 			read_number(*at, "--frame-ms", at[1], &options->frame_ms) ||
 			read_number(*at, "--exit-at", at[1], &options->exit_at) ||
 			read_number(*at, "--idle-submits", at[1], &options->idle_submits) ||
+			read_number(*at, "--rounds", at[1], &options->rounds) ||
 			read_number(*at, "--rate", at[1], &options->rate)) {
 			at++;
 		} else if (!read_switch(*at, "--no-labels", &options->no_labels) &&
 				   !read_switch(*at, "--compute-only", &options->compute_only) &&
 				   !read_switch(*at, "--every-extension", &options->every_extension) &&
+				   !read_switch(*at, "--forks", &options->forks) &&
 				   !read_switch(*at, "--submit2", &options->submit2)) {
 			fprintf(stderr, "gpu_frames: unknown option %s\n", *at);
 			exit(2);
@@ -570,14 +576,36 @@ static void read_options(char **argv, struct options *options)
 	}
 }
 
+static int wait_for(pid_t child)
+{
+	int status = 0;
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
+}
+
+static int run(const struct options *options)
+{
+	memset(&gpu, 0, sizeof(gpu));
+	make_instance(options);
+	make_all(options);
+	int status = options->idle_submits > 0 ? run_idle(options) : run_frames(options);
+	destroy_all();
+	return status;
+}
+
 int main(int argc, char **argv)
 {
-	struct options options = {.frames = 5, .exit_at = UINT32_MAX, .rate = 10000};
+	struct options options = {.frames = 5, .exit_at = UINT32_MAX, .rate = 10000, .rounds = 1};
+	int status = 0;
 	(void)argc;
 	read_options(argv, &options);
-	make_instance(&options);
-	make_all(&options);
-	int status = options.idle_submits > 0 ? run_idle(&options) : run_frames(&options);
-	destroy_all();
+	for (unsigned i = 0; i < options.rounds && status == 0; i++) {
+		status = run(&options);
+	}
+	if (options.forks) {
+		fflush(stdout);
+		pid_t child = fork();
+		status |= child == 0 ? run(&options) : wait_for(child);
+	}
 	return status;
 }

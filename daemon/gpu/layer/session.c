@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +16,15 @@
 
 #define FRAME_TOLD_NS UINT64_C(100000000) /* frame lines are that far apart */
 #define STOP_MS       200                 /* a stop waits so long for the program's next call */
-#define EXIT_LOCK_S   5 /* the exit handler waits so long for a call that is under way */
+#define IN_FLIGHT_MS                                                                               \
+	1000 /* a capture begins that late at most, when submits of other threads do not return */
+#define EXIT_LOCK_S 5 /* the exit handler waits so long for a call that is under way */
 
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t heard_once;
 	atomic_bool is_open;
+	atomic_uint in_flight; /* submits that are passed on without the lock */
 	bool has_hello, is_greeted, is_lost, has_exit_handler;
 	struct channel channel;
 	struct renderdoc renderdoc;
@@ -131,11 +135,24 @@ static void at_exit(void)
 	pthread_mutex_unlock(&session.lock);
 }
 
+/*
+ * Submits to other queues that came here before, and would be in the document if they reached RenderDoc after its start. No new ones come:
+ * the lock is held. Those end without it.
+ */
+static void wait_for_submits(void)
+{
+	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + IN_FLIGHT_MS * UINT64_C(1000000);
+	while (atomic_load(&session.in_flight) > 0 && clock_ns(CLOCK_MONOTONIC) < end_ns) {
+		sched_yield();
+	}
+}
+
 static void begin_capture(struct frame_counts *counts, void *instance)
 {
 	struct fault fault = {0};
 	struct gpu_wire_line line;
 	session.instance = instance;
+	wait_for_submits();
 	if (!renderdoc_begin(&session.renderdoc, instance, session.wish.template, &fault)) {
 		frames_ended(&session.frames);
 		send_fault(&fault);
@@ -198,19 +215,22 @@ void session_before_submit(struct session_submit *submit)
 	take_step(frames_before_submit(frames, submit->counts, is_labelled), submit->counts,
 		submit->instance);
 	tell_frame(false);
-	submit->is_held = frames_owns(frames, submit->counts) && frames->rule == FRAME_SUBMIT;
+	submit->is_held = frames->state != FRAMES_IDLE;
 	if (!submit->is_held) {
+		atomic_fetch_add(&session.in_flight, 1);
 		pthread_mutex_unlock(&session.lock);
 	}
 }
 
 void session_after_submit(struct session_submit *submit)
 {
-	if (submit->is_held) {
-		take_step(
-			frames_after_submit(&session.frames, submit->counts), submit->counts, submit->instance);
-		pthread_mutex_unlock(&session.lock);
+	if (!submit->is_held) {
+		atomic_fetch_sub(&session.in_flight, 1);
+		return;
 	}
+	take_step(
+		frames_after_submit(&session.frames, submit->counts), submit->counts, submit->instance);
+	pthread_mutex_unlock(&session.lock);
 }
 
 void session_after_present(struct frame_counts *counts, void *instance)

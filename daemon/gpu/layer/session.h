@@ -9,8 +9,8 @@
 /*
  * What this process has with profd: the connection, the wish that waits, the capture under way. There is one for a process, in a variable
  * of session.c, because the loader, the exit handler and fork give no context. Any thread; one lock is inside. It is held while RenderDoc
- * begins and ends (which calls nothing of ours: RenderDoc is below), and while a submit that a capture counts is passed on, so that no
- * other thread's submit gets in between that and the end.
+ * begins and ends (which calls nothing of ours: RenderDoc is below), and while a submit is passed on as long as a capture waits or is
+ * under way, so that no other thread's submit gets in between that and a frame's beginning or end.
  */
 
 /* The first instance is being made. below: the code that this layer passes calls to, one for each layer and the driver's end. */
