@@ -59,6 +59,21 @@ def test_a_program_says_who_it_is_and_which_device_it_uses():
         assert finish(program) == bare_output("--frames", 3)
 
 
+def test_the_program_sees_no_function_that_is_not_there():
+    need(renderdoc=False)
+    for more in ([], ["--submit2"], ["--no-labels"], ["--every-extension"]):
+        args = ["--frames", 1, "--functions", *more]
+        with armed(*args, env={"renderdoc": False}) as (_, program, connection):
+            connection.wait("hello")
+            connection.send("status")
+            connection.drain()
+            said = finish(program)
+            assert said == bare_output(*args)
+            names = said.splitlines()[0].split()
+            assert "vkQueueSubmit" in names and "vkQueuePresentKHR" not in names, names
+            assert ("vkQueueSubmit2KHR" in names) == ("--submit2" in more), names
+
+
 def test_frames_are_told_at_most_ten_times_a_second():
     need(renderdoc=False)
     with armed("--frames", 300, "--frame-ms", 2, env={"renderdoc": False}) as (_, program, connection):
@@ -235,6 +250,46 @@ def test_without_renderdoc_a_start_says_so():
         fails(connection, "renderdoc_missing", "librenderdoc")
         connection.drain()
         finish(program)
+
+
+def with_fake(way, check):
+    """A start of frames 2 to 3 with a RenderDoc that fails that way: what the layer says goes to check; the program is as ever."""
+    with armed("--frames", 8, env={"renderdoc": way}) as (listener, program, connection):
+        hello = connection.wait("hello")
+        assert hello["order"] == "above" and hello["renderdoc"].endswith("/librenderdoc.so"), hello
+        assert hello["renderdoc_api"] == ("" if way == "old" else "1.4.2")
+        connection.send("start", by="submit", first=2, last=3, template=listener.out("doc"))
+        check(connection, listener)
+        connection.drain()
+        assert finish(program) == bare_output("--frames", 8)
+
+
+def test_a_renderdoc_that_is_too_old_is_refused():
+    need(renderdoc=False)
+    with_fake("old", lambda connection, _: fails(connection, "renderdoc_too_old", "1.4.1", "librenderdoc.so"))
+
+
+def test_a_renderdoc_that_does_not_begin_is_told():
+    need(renderdoc=False)
+    with_fake("deaf", lambda connection, _: fails(connection, "start_failed", "did not begin"))
+
+
+def test_a_document_that_renderdoc_only_promises_is_none():
+    need(renderdoc=False)
+    for way, part in (("silent", "has written no document"), ("lost", "No such file"), ("empty", "is empty")):
+        def check(connection, _, part=part):
+            assert connection.wait("capturing")["frame"] == 2
+            fails(connection, "document_missing", part)
+        with_fake(way, check)
+
+
+def test_a_document_that_is_there_is_one():
+    need(renderdoc=False)
+
+    def check(connection, listener):
+        document = connection.wait("document", "fault")
+        assert document.values == {"path": listener.out("doc_capture.rdc"), "bytes": "4", "first": "2", "last": "3"}, document
+    with_fake("good", check)
 
 
 def test_places_that_cannot_be_written_are_refused_before_the_start():

@@ -135,25 +135,34 @@ class Listener:
     def out(self, name):
         return os.path.join(self.folder, name)
 
-    def renderdoc_share(self):
+    def renderdoc_share(self, library=None):
         """A folder for XDG_DATA_DIRS, behind the layer's: RenderDoc's own manifest with a switch of ours. It stays an implicit layer, because only of those
-        does the loader ask which extensions they hide: as an explicit one it makes vkCreateInstance fail in programs that use others."""
+        does the loader ask which extensions they hide: as an explicit one it makes vkCreateInstance fail in programs that use others.
+        library: one that stands in for RenderDoc."""
         share = self.out("renderdoc")
         os.makedirs(os.path.join(share, MANIFESTS), exist_ok=True)
-        with open(RENDERDOC, encoding="utf-8") as file:
-            manifest = json.load(file)
+        if library:
+            manifest = {"file_format_version": "1.1.2", "layer": {
+                "name": "VK_LAYER_RENDERDOC_Capture", "type": "GLOBAL", "library_path": library, "api_version": "1.3.131",
+                "implementation_version": "1", "description": "a RenderDoc of the tests", "disable_environment": {"NO_FAKE_RENDERDOC": "1"}}}
+        else:
+            with open(RENDERDOC, encoding="utf-8") as file:
+                manifest = json.load(file)
         manifest["layer"]["enable_environment"] = {"PROFD_GPU_RENDERDOC": "1"}
         with open(os.path.join(share, MANIFESTS, "renderdoc.json"), "w", encoding="utf-8") as file:
             json.dump(manifest, file)
         return share
 
     def environment(self, renderdoc=True, **more):
+        """renderdoc: False for none, or the way in which tests/targets/fake_renderdoc.c fails."""
         env = {key: value for key, value in os.environ.items() if not key.startswith(("VK_", "PROFD_GPU"))}
         env.update(PROFD_GPU="1", PROFD_GPU_SOCKET=self.path, PROFD_GPU_TOKEN=TOKEN, VK_ICD_FILENAMES=LAVAPIPE[0],
                    XDG_RUNTIME_DIR=self.folder, TMPDIR=self.folder, HOME=self.folder,
                    XDG_DATA_DIRS=LAYER_SHARE + ":/usr/local/share:/usr/share")
         if renderdoc:
-            env.update(XDG_DATA_DIRS=":".join((LAYER_SHARE, self.renderdoc_share(), "/usr/local/share", "/usr/share")), PROFD_GPU_RENDERDOC="1",
+            fake = target("librenderdoc.so") if isinstance(renderdoc, str) else None
+            env.update(XDG_DATA_DIRS=":".join((LAYER_SHARE, self.renderdoc_share(fake), "/usr/local/share", "/usr/share")), PROFD_GPU_RENDERDOC="1",
+                       FAKE_RENDERDOC=str(renderdoc),
                        LD_PRELOAD=os.path.join(LAYER_SHARE, "libprofd_gpu_nobind.so"))
         env.update(more)
         return {key: value for key, value in env.items() if value is not None}

@@ -1,12 +1,6 @@
 /*
  * A program that uses Vulkan without ever presenting: each frame is one submit of a compute shader, which goes on with 1024 numbers, and of a
  * triangle off-screen. It says what it has computed, compares that with its own arithmetic, and ends with 1 where they differ.
- *
- *   gpu_frames [--frames N] [--frame-ms MS] [--no-labels] [--compute-only] [--submit2] [--every-extension]
- *              [--exit-at FRAME]   exit(0) before this frame, nothing destroyed
- *              [--rounds N]        all of it N times, from the instance to its end
- *              [--forks]           then a fork does it once more
- *   gpu_frames --idle-submits N --rate PER_SECOND    submits one empty command buffer, and prints what that cost (0: without a pause)
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +13,7 @@
 
 #include <vulkan/vulkan.h>
 
+#include "gpu/options.h"
 #include "gpu/shaders.inc"
 
 #define NUMBERS        1024
@@ -26,11 +21,6 @@
 #define SIDE           64 /* of the picture, in pixels */
 #define EXTENSIONS_MAX 256
 #define CHECK(call)    check((call), #call)
-
-struct options {
-	unsigned frames, frame_ms, exit_at, idle_submits, rate, rounds;
-	bool no_labels, compute_only, submit2, every_extension, forks;
-};
 
 struct memory {
 	VkBuffer buffer;
@@ -540,40 +530,19 @@ static int run_idle(const struct options *options)
 	return 0;
 }
 
-static bool read_number(const char *word, const char *name, const char *value, unsigned *out)
+/* What the device is said to have. */
+static void print_functions(void)
 {
-	if (value == NULL || strcmp(word, name) != 0) {
-		return false;
-	}
-	*out = (unsigned)strtoul(value, NULL, 10);
-	return true;
-}
-
-static bool read_switch(const char *word, const char *name, bool *out)
-{
-	*out |= strcmp(word, name) == 0;
-	return strcmp(word, name) == 0;
-}
-
-static void read_options(char **argv, struct options *options)
-{
-	for (char **at = argv + 1; *at != NULL; at++) {
-		if (read_number(*at, "--frames", at[1], &options->frames) ||
-			read_number(*at, "--frame-ms", at[1], &options->frame_ms) ||
-			read_number(*at, "--exit-at", at[1], &options->exit_at) ||
-			read_number(*at, "--idle-submits", at[1], &options->idle_submits) ||
-			read_number(*at, "--rounds", at[1], &options->rounds) ||
-			read_number(*at, "--rate", at[1], &options->rate)) {
-			at++;
-		} else if (!read_switch(*at, "--no-labels", &options->no_labels) &&
-				   !read_switch(*at, "--compute-only", &options->compute_only) &&
-				   !read_switch(*at, "--every-extension", &options->every_extension) &&
-				   !read_switch(*at, "--forks", &options->forks) &&
-				   !read_switch(*at, "--submit2", &options->submit2)) {
-			fprintf(stderr, "gpu_frames: unknown option %s\n", *at);
-			exit(2);
+	static const char *const names[] = {"vkQueueSubmit", "vkQueueSubmit2", "vkQueueSubmit2KHR",
+		"vkQueuePresentKHR", "vkCreateSwapchainKHR", "vkCmdBeginDebugUtilsLabelEXT",
+		"vkCmdInsertDebugUtilsLabelEXT", "vkCmdExecuteCommands", "vkNoSuchFunction"};
+	printf("functions");
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (vkGetDeviceProcAddr(gpu.device, names[i]) != NULL) {
+			printf(" %s", names[i]);
 		}
 	}
+	printf("\n");
 }
 
 static int wait_for(pid_t child)
@@ -588,6 +557,9 @@ static int run(const struct options *options)
 	memset(&gpu, 0, sizeof(gpu));
 	make_instance(options);
 	make_all(options);
+	if (options->functions) {
+		print_functions();
+	}
 	int status = options->idle_submits > 0 ? run_idle(options) : run_frames(options);
 	destroy_all();
 	return status;
@@ -595,10 +567,10 @@ static int run(const struct options *options)
 
 int main(int argc, char **argv)
 {
-	struct options options = {.frames = 5, .exit_at = UINT32_MAX, .rate = 10000, .rounds = 1};
+	struct options options;
 	int status = 0;
 	(void)argc;
-	read_options(argv, &options);
+	options_read(argv, &options);
 	for (unsigned i = 0; i < options.rounds && status == 0; i++) {
 		status = run(&options);
 	}
