@@ -147,7 +147,7 @@ VKAPI_ATTR VkResult VKAPI_CALL making_create_device(VkPhysicalDevice physical,
 	made->instance_key = instance->key;
 	chain_add_device(made);
 	if (session_is_open()) {
-		struct session_device told;
+		struct report_device told;
 		portrait_of(instance, physical, &told);
 		session_device_made(&told);
 		made->is_told = true;

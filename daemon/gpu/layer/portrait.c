@@ -37,7 +37,7 @@ static unsigned index_of(const struct layer_instance *instance, VkPhysicalDevice
 }
 
 static void tell_identity(const struct layer_instance *instance, VkPhysicalDevice physical,
-	uint32_t device_version, struct session_device *out)
+	uint32_t device_version, struct report_device *out)
 {
 	VkPhysicalDeviceDriverProperties driver = {
 		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
@@ -58,7 +58,7 @@ static void tell_identity(const struct layer_instance *instance, VkPhysicalDevic
 }
 
 void portrait_of(
-	const struct layer_instance *instance, VkPhysicalDevice physical, struct session_device *out)
+	const struct layer_instance *instance, VkPhysicalDevice physical, struct report_device *out)
 {
 	VkPhysicalDeviceProperties properties;
 	memset(out, 0, sizeof(*out));

@@ -12,6 +12,7 @@
 #include "gpu/layer/channel.h"
 #include "gpu/layer/fault.h"
 #include "gpu/layer/renderdoc.h"
+#include "gpu/layer/report.h"
 #include "gpu/layer/wish.h"
 
 #define FRAME_TOLD_NS UINT64_C(100000000) /* frame lines are that far apart */
@@ -46,18 +47,12 @@ static uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static void send_line(struct gpu_wire_line *line, bool must)
+static void close_channel(void)
 {
-	channel_send(&session.channel, line, must);
-}
-
-static void send_fault(const struct fault *fault)
-{
-	struct gpu_wire_line line;
-	gpu_wire_begin(&line, "fault");
-	gpu_wire_text(&line, "code", fault->code);
-	gpu_wire_text(&line, "text", fault->text);
-	send_line(&line, true);
+	if (session.channel.fd >= 0) {
+		close(session.channel.fd);
+	}
+	session.channel.fd = -1;
 }
 
 /* The current frame; must: also when it was told already, or a moment ago. */
@@ -65,7 +60,6 @@ static void tell_frame(bool must)
 {
 	enum frame_rule rule = FRAME_SUBMIT;
 	uint64_t frame = 0, now = clock_ns(CLOCK_MONOTONIC);
-	struct gpu_wire_line line;
 	if (!must && session.has_told && now - session.told_ns < FRAME_TOLD_NS) {
 		return;
 	}
@@ -75,25 +69,10 @@ static void tell_frame(bool must)
 	if (!must && session.has_told && frame == session.told_frame) {
 		return;
 	}
-	gpu_wire_begin(&line, "frame");
-	gpu_wire_number(&line, "n", frame);
-	gpu_wire_text(&line, "by", wish_rule_name(rule));
-	send_line(&line, must);
+	report_frame(&session.channel, frame, rule, must);
 	session.has_told = true;
 	session.told_ns = now;
 	session.told_frame = frame;
-}
-
-static void tell_document(const struct renderdoc_document *document)
-{
-	const struct frames *frames = &session.frames;
-	struct gpu_wire_line line;
-	gpu_wire_begin(&line, "document");
-	gpu_wire_text(&line, "path", document->path);
-	gpu_wire_number(&line, "bytes", document->bytes);
-	gpu_wire_number(&line, "first", frames->first);
-	gpu_wire_number(&line, "last", frames->reached);
-	send_line(&line, true);
 }
 
 static void end_capture(void)
@@ -103,9 +82,9 @@ static void end_capture(void)
 	bool is_made = renderdoc_end(&session.renderdoc, session.instance, &document, &fault);
 	tell_frame(true);
 	if (is_made) {
-		tell_document(&document);
+		report_document(&session.channel, &document, session.frames.first, session.frames.reached);
 	} else {
-		send_fault(&fault);
+		report_fault(&session.channel, &fault);
 	}
 	frames_ended(&session.frames);
 }
@@ -123,13 +102,10 @@ static void at_exit(void)
 		end_capture();
 	}
 	if (session.is_open) {
-		struct gpu_wire_line line;
 		if (session.current != NULL) {
 			tell_frame(true);
 		}
-		gpu_wire_begin(&line, "bye");
-		gpu_wire_text(&line, "why", "exit");
-		send_line(&line, true);
+		report_bye(&session.channel, "exit");
 	}
 	session.is_open = false;
 	pthread_mutex_unlock(&session.lock);
@@ -150,12 +126,11 @@ static void wait_for_submits(void)
 static void begin_capture(struct frame_counts *counts, void *instance)
 {
 	struct fault fault = {0};
-	struct gpu_wire_line line;
 	session.instance = instance;
 	wait_for_submits();
 	if (!renderdoc_begin(&session.renderdoc, instance, session.wish.template, &fault)) {
 		frames_ended(&session.frames);
-		send_fault(&fault);
+		report_fault(&session.channel, &fault);
 		return;
 	}
 	/* Later handlers run earlier: this one before those of RenderDoc, which is there by now, and of the driver. */
@@ -163,11 +138,7 @@ static void begin_capture(struct frame_counts *counts, void *instance)
 		session.has_exit_handler = atexit(at_exit) == 0;
 	}
 	frames_begun(&session.frames, counts);
-	gpu_wire_begin(&line, "capturing");
-	gpu_wire_number(&line, "frame", session.frames.first);
-	gpu_wire_number(&line, "wall_ns", clock_ns(CLOCK_REALTIME));
-	gpu_wire_number(&line, "mono_ns", clock_ns(CLOCK_MONOTONIC));
-	send_line(&line, true);
+	report_capturing(&session.channel, session.frames.first);
 }
 
 static void tell_late(const struct frame_counts *counts)
@@ -180,7 +151,7 @@ static void tell_late(const struct frame_counts *counts)
 		"or for the next",
 		(unsigned long long)session.frames.wish.first, (unsigned long long)current,
 		wish_rule_name(rule));
-	send_fault(&fault);
+	report_fault(&session.channel, &fault);
 }
 
 static void take_step(enum frame_step step, struct frame_counts *counts, void *instance)
@@ -249,24 +220,16 @@ void session_swapchain_made(struct frame_counts *counts)
 	pthread_mutex_unlock(&session.lock);
 }
 
-void session_device_made(const struct session_device *device)
+void session_device_made(const struct report_device *device)
 {
-	struct gpu_wire_line line;
-	gpu_wire_begin(&line, "device");
-	gpu_wire_text(&line, "name", device->name);
-	gpu_wire_text(&line, "type", device->type);
-	gpu_wire_text(&line, "driver", device->driver);
-	gpu_wire_text(&line, "uuid", device->uuid);
-	gpu_wire_number(&line, "index", device->index);
 	pthread_mutex_lock(&session.lock);
 	session.devices++;
-	send_line(&line, true);
+	report_device(&session.channel, device);
 	pthread_mutex_unlock(&session.lock);
 }
 
 void session_device_gone(const struct frame_counts *counts)
 {
-	struct gpu_wire_line line;
 	pthread_mutex_lock(&session.lock);
 	if (frames_owns(&session.frames, counts)) {
 		end_capture();
@@ -274,9 +237,7 @@ void session_device_gone(const struct frame_counts *counts)
 	session.devices--;
 	if (session.devices == 0) {
 		tell_frame(true);
-		gpu_wire_begin(&line, "bye");
-		gpu_wire_text(&line, "why", "destroyed");
-		send_line(&line, true);
+		report_bye(&session.channel, "destroyed");
 	}
 	if (session.current == counts) {
 		session.current = NULL;
@@ -313,7 +274,7 @@ static void start(const struct gpu_wire_message *message)
 	if (is_good) {
 		session.wish = wish;
 	} else {
-		send_fault(&fault);
+		report_fault(&session.channel, &fault);
 	}
 	pthread_mutex_unlock(&session.lock);
 }
@@ -328,7 +289,7 @@ static void stop(void)
 	} else {
 		fault_set(&fault, "not_capturing", "%s",
 			was_waiting ? "its first frame had not begun" : "no capture was started");
-		send_fault(&fault);
+		report_fault(&session.channel, &fault);
 	}
 	pthread_mutex_unlock(&session.lock);
 }
@@ -376,6 +337,7 @@ static int tick(void)
 	}
 	if (session.is_lost && session.frames.state != FRAMES_CAPTURING) {
 		session.is_open = false;
+		close_channel();
 		wait_ms = 0;
 	}
 	pthread_mutex_unlock(&session.lock);
@@ -388,24 +350,6 @@ static bool is_done(void)
 }
 
 static const struct channel_listener listener = {heard, lost, tick, is_done};
-
-static void send_hello(const char *token)
-{
-	struct gpu_wire_line line;
-	char exe[GPU_WIRE_NAME_BYTES];
-	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	exe[len > 0 ? len : 0] = '\0';
-	gpu_wire_begin(&line, "hello");
-	gpu_wire_text(&line, "token", token);
-	gpu_wire_number(&line, "pid", (uint64_t)getpid());
-	gpu_wire_number(&line, "ppid", (uint64_t)getppid());
-	gpu_wire_text(&line, "exe", exe);
-	gpu_wire_text(&line, "api", "vulkan");
-	gpu_wire_text(&line, "order", session.order);
-	gpu_wire_text(&line, "renderdoc", session.renderdoc.path);
-	gpu_wire_text(&line, "renderdoc_api", session.renderdoc.version);
-	send_line(&line, true);
-}
 
 /* Where RenderDoc is cannot be asked for; but what is below us is known, and what is loaded. */
 static const char *find_order(const void *const *below, unsigned count)
@@ -424,12 +368,8 @@ static const char *find_order(const void *const *below, unsigned count)
 /* A child that goes on without exec is another process to profd: it says hello when it makes an instance of its own. */
 static void forget_in_child(void)
 {
-	if (session.channel.fd >= 0) {
-		close(session.channel.fd);
-	}
-	bool has_exit_handler = session.has_exit_handler;
+	close_channel();
 	memset(&session, 0, sizeof(session));
-	session.has_exit_handler = has_exit_handler;
 	session.channel.fd = -1;
 	pthread_mutex_init(&session.lock, NULL);
 }
@@ -456,7 +396,7 @@ void session_hello(const void *const *below, unsigned count)
 			renderdoc_find(&session.renderdoc);
 			session.order = find_order(below, count);
 			session.is_open = true;
-			send_hello(token);
+			report_hello(&session.channel, token, session.order, &session.renderdoc);
 			session.is_open = channel_listen(&session.channel, &listener);
 		}
 	}

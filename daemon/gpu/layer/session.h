@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "gpu/layer/frames.h"
+#include "gpu/layer/report.h"
 
 /*
  * What this process has with profd: the connection, the wish that waits, the capture under way. There is one for a process, in a variable
@@ -19,13 +20,7 @@ void session_hello(const void *const *below, unsigned count);
 /* A device is about to be made: waits for profd's first word, so that no frame is missed. */
 void session_wait_for_greeting(void);
 
-struct session_device {
-	char name[256], driver[256], uuid[33];
-	const char *type;
-	unsigned index;
-};
-
-void session_device_made(const struct session_device *device);
+void session_device_made(const struct report_device *device);
 /* Before the device is destroyed: what is captured of it is saved. */
 void session_device_gone(const struct frame_counts *counts);
 

@@ -1,0 +1,92 @@
+#include "gpu/layer/report.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include "gpu/layer/wish.h"
+
+void report_hello(struct channel *channel, const char *token, const char *order,
+	const struct renderdoc *renderdoc)
+{
+	struct gpu_wire_line line;
+	char exe[GPU_WIRE_NAME_BYTES];
+	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	exe[len > 0 ? len : 0] = '\0';
+	gpu_wire_begin(&line, "hello");
+	gpu_wire_text(&line, "token", token);
+	gpu_wire_number(&line, "pid", (uint64_t)getpid());
+	gpu_wire_number(&line, "ppid", (uint64_t)getppid());
+	gpu_wire_text(&line, "exe", exe);
+	gpu_wire_text(&line, "api", "vulkan");
+	gpu_wire_text(&line, "order", order);
+	gpu_wire_text(&line, "renderdoc", renderdoc->path);
+	gpu_wire_text(&line, "renderdoc_api", renderdoc->version);
+	channel_send(channel, &line, true);
+}
+
+void report_device(struct channel *channel, const struct report_device *device)
+{
+	struct gpu_wire_line line;
+	gpu_wire_begin(&line, "device");
+	gpu_wire_text(&line, "name", device->name);
+	gpu_wire_text(&line, "type", device->type);
+	gpu_wire_text(&line, "driver", device->driver);
+	gpu_wire_text(&line, "uuid", device->uuid);
+	gpu_wire_number(&line, "index", device->index);
+	channel_send(channel, &line, true);
+}
+
+void report_frame(struct channel *channel, uint64_t frame, enum frame_rule rule, bool must)
+{
+	struct gpu_wire_line line;
+	gpu_wire_begin(&line, "frame");
+	gpu_wire_number(&line, "n", frame);
+	gpu_wire_text(&line, "by", wish_rule_name(rule));
+	channel_send(channel, &line, must);
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+void report_capturing(struct channel *channel, uint64_t frame)
+{
+	struct gpu_wire_line line;
+	gpu_wire_begin(&line, "capturing");
+	gpu_wire_number(&line, "frame", frame);
+	gpu_wire_number(&line, "wall_ns", clock_ns(CLOCK_REALTIME));
+	gpu_wire_number(&line, "mono_ns", clock_ns(CLOCK_MONOTONIC));
+	channel_send(channel, &line, true);
+}
+
+void report_document(struct channel *channel, const struct renderdoc_document *document,
+	uint64_t first, uint64_t last)
+{
+	struct gpu_wire_line line;
+	gpu_wire_begin(&line, "document");
+	gpu_wire_text(&line, "path", document->path);
+	gpu_wire_number(&line, "bytes", document->bytes);
+	gpu_wire_number(&line, "first", first);
+	gpu_wire_number(&line, "last", last);
+	channel_send(channel, &line, true);
+}
+
+void report_fault(struct channel *channel, const struct fault *fault)
+{
+	struct gpu_wire_line line;
+	gpu_wire_begin(&line, "fault");
+	gpu_wire_text(&line, "code", fault->code);
+	gpu_wire_text(&line, "text", fault->text);
+	channel_send(channel, &line, true);
+}
+
+void report_bye(struct channel *channel, const char *why)
+{
+	struct gpu_wire_line line;
+	gpu_wire_begin(&line, "bye");
+	gpu_wire_text(&line, "why", why);
+	channel_send(channel, &line, true);
+}

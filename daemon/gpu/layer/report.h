@@ -1,0 +1,31 @@
+#ifndef GPU_LAYER_REPORT_H
+#define GPU_LAYER_REPORT_H
+
+#include <stdint.h>
+
+#include "gpu/layer/channel.h"
+#include "gpu/layer/fault.h"
+#include "gpu/layer/frames.h"
+#include "gpu/layer/renderdoc.h"
+
+/* The lines that profd is sent (protocol/gpu_wire.h says when). All but frames wait for room. Not thread-safe: the session's lock is around. */
+
+struct report_device {
+	char name[256], driver[256], uuid[33];
+	const char *type;
+	unsigned index;
+};
+
+void report_hello(struct channel *channel, const char *token, const char *order,
+	const struct renderdoc *renderdoc);
+void report_device(struct channel *channel, const struct report_device *device);
+/* must: it is not dropped when profd is slow. */
+void report_frame(struct channel *channel, uint64_t frame, enum frame_rule rule, bool must);
+/* It begins now. */
+void report_capturing(struct channel *channel, uint64_t frame);
+void report_document(struct channel *channel, const struct renderdoc_document *document,
+	uint64_t first, uint64_t last);
+void report_fault(struct channel *channel, const struct fault *fault);
+void report_bye(struct channel *channel, const char *why);
+
+#endif
