@@ -62,4 +62,12 @@
 #define LIMIT_NAME_BYTES          (64 * 1024)   /* a symbol's demangled name */
 #define LIMIT_CHUNK_BYTES         (1024 * 1024) /* a journal chunk's payload */
 
+/* GPU traces: what processes with our layer in them may say (protocol/gpu_wire.h). */
+#define LIMIT_GPU_LINKS        8 /* processes of one armed build at once */
+#define LIMIT_GPU_BYTES_PER_S  (1024 * 1024)
+#define LIMIT_GPU_HELLO_MS     5000                  /* until the first line is there */
+#define LIMIT_GPU_WAIT_MS      (24 * 60 * 60 * 1000) /* the largest timeout_ms */
+#define LIMIT_GPU_WAIT_DEFAULT 60000
+#define LIMIT_GPU_DOCUMENT_MS  60000 /* from the end of a recording until its document is there */
+
 #endif

@@ -14,6 +14,10 @@
 #define EVENT_SAMPLING_PROFILE_PROGRESS "SamplingProfileProgress"
 #define EVENT_SAMPLING_PROFILE_FINISHED "SamplingProfileFinished"
 #define EVENT_SAMPLING_PROFILE_FAILED   "SamplingProfileFailed"
+#define EVENT_GPU_TRACE_STARTED         "GpuTraceStarted"
+#define EVENT_GPU_TRACE_PROGRESS        "GpuTraceProgress"
+#define EVENT_GPU_TRACE_FINISHED        "GpuTraceFinished"
+#define EVENT_GPU_TRACE_FAILED          "GpuTraceFailed"
 #define EVENT_CAPTURE_RECOVERED         "CaptureRecovered"
 #define EVENT_EVENTS_DROPPED            "EventsDropped"
 #define EVENT_DAEMON_STOPPING           "DaemonStopping"
@@ -24,8 +28,16 @@
 #define ARTIFACT_FOLDED  "capture.folded"
 #define ARTIFACT_SVG     "capture.svg"
 #define ARTIFACT_JSON    "capture.json"
+#define ARTIFACT_RDC     "capture.rdc"
+/* What is being written of a document begins so; whoever writes it adds to the name. */
+#define ARTIFACT_DOCUMENT_PREFIX ".capture.document"
 
 /* Environment variables. Private ones are taken out of a target's environment. */
 #define ENV_SOCKET "PROFD_SOCKET"
+
+/* Of a program that is armed for GPU traces. */
+#define ENV_GPU        "PROFD_GPU"
+#define ENV_GPU_SOCKET "PROFD_GPU_SOCKET"
+#define ENV_GPU_TOKEN  "PROFD_GPU_TOKEN"
 
 #endif

@@ -17,6 +17,7 @@ struct program {
 static const struct program programs[] = {
 	{"profd", "PROFD_DAEMON", "daemon", PROFD_BIN_DIR},
 	{"profd-gate", "PROFD_GATE", "daemon", PROFD_LIBEXEC_DIR},
+	{"profd-gpu-probe", "PROFD_GPU_PROBE", "daemon", PROFD_LIBEXEC_DIR},
 	{"profd-analyzer", "PROFD_ANALYZER", "daemon/analyzer", PROFD_LIBEXEC_DIR},
 };
 

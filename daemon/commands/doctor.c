@@ -1,5 +1,6 @@
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
@@ -10,6 +11,7 @@
 #include "base/checks.h"
 #include "base/sandbox.h"
 #include "commands/methods.h"
+#include "gpu/gpu.h"
 #include "sampler/checks.h"
 
 #define LITTLE_BYTES ((uint64_t)1024 * 1024 * 1024)
@@ -93,24 +95,66 @@ static void check_versions(struct checks *checks)
 		jansson_version_str(), system.machine);
 }
 
+/* One Doctor whose slow checks are on a worker. */
+struct doctoring {
+	struct request *request; /* NULL: its client is gone */
+	struct checks checks;    /* the worker's until it is done */
+	uv_work_t work;
+};
+
+static void fail_without_memory(struct request *request)
+{
+	struct error err = {0};
+	error_set(&err, ERROR_LIMIT_EXCEEDED, "out of memory");
+	request_fail(request, &err);
+}
+
+static void look_slowly(uv_work_t *work)
+{
+	struct doctoring *doctoring = work->data;
+	gpu_checks(&doctoring->checks);
+}
+
+static void looked(uv_work_t *work, int status)
+{
+	struct doctoring *doctoring = work->data;
+	(void)status;
+	json_t *list = doctoring->checks.is_short ? NULL : checks_json(&doctoring->checks);
+	if (doctoring->request == NULL) {
+		json_decref(list);
+	} else if (list == NULL) {
+		fail_without_memory(doctoring->request);
+	} else {
+		request_reply(doctoring->request, json_pack("{s:o}", "checks", list));
+	}
+	checks_finish(&doctoring->checks);
+	free(doctoring);
+}
+
+static void on_gone(struct request *request, void *context)
+{
+	((struct doctoring *)context)->request = NULL;
+	request_drop(request);
+}
+
 static void doctor(struct daemon *daemon, struct request *request, const json_t *params)
 {
 	(void)params;
-	struct checks checks = {0};
-	sampler_checks(&checks);
-	check_data_folder(&checks, daemon);
-	check_programs(&checks, daemon);
-	check_sandbox(&checks);
-	check_versions(&checks);
-	json_t *list = checks.is_short ? NULL : checks_json(&checks);
-	checks_finish(&checks);
-	if (list == NULL) {
-		struct error err = {0};
-		error_set(&err, ERROR_LIMIT_EXCEEDED, "out of memory");
-		request_fail(request, &err);
+	struct doctoring *doctoring = calloc(1, sizeof(*doctoring));
+	if (doctoring == NULL) {
+		fail_without_memory(request);
 		return;
 	}
-	request_reply(request, json_pack("{s:o}", "checks", list));
+	doctoring->request = request;
+	doctoring->work.data = doctoring;
+	sampler_checks(&doctoring->checks);
+	check_data_folder(&doctoring->checks, daemon);
+	check_programs(&doctoring->checks, daemon);
+	check_sandbox(&doctoring->checks);
+	check_versions(&doctoring->checks);
+	request_on_gone(request, on_gone, doctoring);
+	request_allow_cancel(request);
+	uv_queue_work(daemon->loop, &doctoring->work, look_slowly, looked);
 }
 
 static const struct param params_table[] = {

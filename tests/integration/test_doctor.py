@@ -7,7 +7,7 @@ from kernel_layers import has_seccomp, landlock_version
 
 NOBODY = 65534
 IDS = {"sampling", "perf_event_paranoid", "capabilities", "seccomp", "max_sample_rate", "clock", "max_stack", "kernel_symbols",
-       "locked_memory", "descriptors", "data_folder", "programs", "analyzer_sandbox", "versions"}
+       "locked_memory", "descriptors", "data_folder", "programs", "analyzer_sandbox", "versions", "gpu"}
 
 
 def checks(daemon):

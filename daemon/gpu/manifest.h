@@ -1,0 +1,18 @@
+#ifndef GPU_MANIFEST_H
+#define GPU_MANIFEST_H
+
+#include <jansson.h>
+
+#define MANIFEST_RENDERDOC_LAYER "VK_LAYER_RENDERDOC_Capture"
+
+/*
+ * Manifests for one program alone (LoaderLayerInterface.md, "Layer Manifest File Format"). original is borrowed. Owned; NULL: memory is out.
+ *
+ * RenderDoc's layer: the manifest that came with the library (NULL: what every version needs), but as an explicit layer, so that
+ * VK_INSTANCE_LAYERS puts it below ours (implicit layers come in an order that nobody can choose).
+ */
+json_t *manifest_renderdoc(const json_t *original, const char *library);
+/* Ours, as it is, with the library's absolute path. */
+json_t *manifest_layer(const json_t *original, const char *library);
+
+#endif

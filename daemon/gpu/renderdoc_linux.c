@@ -1,0 +1,293 @@
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/files.h"
+#include "base/vec.h"
+#include "gpu/channel.h"
+#include "gpu/gpu.h"
+#include "gpu/manifest.h"
+#include "gpu/places.h"
+#include "gpu/renderdoc.h"
+#include "process/environment.h"
+#include "protocol/names.h"
+
+/*
+ * RenderDoc, driven by a Vulkan layer of ours in the program, which lies above RenderDoc's: below it would deadlock. Ours is implicit
+ * and comes first because its folder is the first of XDG_DATA_DIRS; RenderDoc's is explicit. Each armed program has a folder of its own:
+ *
+ *   socket                                           what the layer connects to
+ *   renderdoc.json                                   RenderDoc's layer, for VK_ADD_LAYER_PATH
+ *   vulkan/implicit_layer.d/VkLayer_profd_gpu.json   ours, for XDG_DATA_DIRS
+ */
+
+#define SOCKET_NAME       "socket"
+#define MANIFEST_NAME     "renderdoc.json"
+#define DATA_NAME         "vulkan"
+#define LAYERS_NAME       "implicit_layer.d"
+#define LAYER_NAME        "VkLayer_profd_gpu.json"
+#define DATA_DIRS_DEFAULT "/usr/local/share:/usr/share"
+
+struct gpu_armed {
+	char folder[64]; /* 0700, ours alone; "" until it is made */
+	struct channel *channel;
+	VEC(char *) additions; /* owned texts; NULL-terminated once complete */
+	char **surroundings;   /* owned, with its texts; NULL */
+};
+
+static bool out_of_memory(struct error *err)
+{
+	return error_set(err, ERROR_LIMIT_EXCEEDED, "no memory to arm a program for GPU traces");
+}
+
+/* "NAME=first", or "NAME=first:rest" when there is a rest. */
+static bool add(struct gpu_armed *armed, const char *name, const char *first, const char *rest,
+	struct error *err)
+{
+	char *text = NULL;
+	bool has_rest = rest != NULL && *rest != '\0';
+	if (asprintf(&text, "%s=%s%s%s", name, first, has_rest ? ":" : "", has_rest ? rest : "") < 0) {
+		return out_of_memory(err);
+	}
+	if (!VEC_PUSH(&armed->additions, text)) {
+		free(text);
+		return out_of_memory(err);
+	}
+	return true;
+}
+
+/* Where the loader looks for explicit layers: what is set of the two is kept behind ours. With VK_LAYER_PATH it looks nowhere else. */
+static bool add_layer_path(struct gpu_armed *armed, const char *const *old, struct error *err)
+{
+	const char *only = places_variable(old, "VK_LAYER_PATH");
+	if (only != NULL && *only != '\0') {
+		return add(armed, "VK_LAYER_PATH", armed->folder, only, err);
+	}
+	return add(
+		armed, "VK_ADD_LAYER_PATH", armed->folder, places_variable(old, "VK_ADD_LAYER_PATH"), err);
+}
+
+static bool make_additions(
+	struct gpu_armed *armed, const struct places *places, const char *const *old, struct error *err)
+{
+	char socket[sizeof(armed->folder) + sizeof(SOCKET_NAME) + 1];
+	const char *dirs = places_variable(old, "XDG_DATA_DIRS");
+	snprintf(socket, sizeof(socket), "%s/" SOCKET_NAME, armed->folder);
+	if (dirs == NULL || *dirs == '\0') {
+		dirs = DATA_DIRS_DEFAULT;
+	}
+	/* Programs whose wgpu reads it put names and sources into their shaders. */
+	if (places_variable(old, "WGPU_DEBUG") == NULL && !add(armed, "WGPU_DEBUG", "1", NULL, err)) {
+		return false;
+	}
+	return add(armed, ENV_GPU, "1", NULL, err) && add(armed, ENV_GPU_SOCKET, socket, NULL, err) &&
+		   add(armed, ENV_GPU_TOKEN, channel_token(armed->channel), NULL, err) &&
+		   add(armed, "XDG_DATA_DIRS", armed->folder, dirs, err) &&
+		   add_layer_path(armed, old, err) &&
+		   add(armed, "VK_INSTANCE_LAYERS", MANIFEST_RENDERDOC_LAYER,
+			   places_variable(old, "VK_INSTANCE_LAYERS"), err) &&
+		   add(armed, "LD_PRELOAD", places->nobind, places_variable(old, "LD_PRELOAD"), err) &&
+		   (VEC_RESERVE(&armed->additions, armed->additions.len + 1) || out_of_memory(err));
+}
+
+static void free_texts(char **texts)
+{
+	for (size_t i = 0; texts != NULL && texts[i] != NULL; i++) {
+		free(texts[i]);
+	}
+	free(texts);
+}
+
+static char **copy_texts(char *const *texts)
+{
+	size_t count = 0;
+	while (texts[count] != NULL) {
+		count++;
+	}
+	char **copy = calloc(count + 1, sizeof(*copy));
+	for (size_t i = 0; copy != NULL && i < count; i++) {
+		copy[i] = strdup(texts[i]);
+		if (copy[i] == NULL) {
+			free_texts(copy);
+			return NULL;
+		}
+	}
+	return copy;
+}
+
+static bool keep_surroundings(struct gpu_armed *armed, const char *const *old, struct error *err)
+{
+	char **all = environment_create(old, (const char *const *)armed->additions.items, err);
+	if (all == NULL) {
+		return false;
+	}
+	armed->surroundings = copy_texts(all);
+	free(all);
+	return armed->surroundings != NULL || out_of_memory(err);
+}
+
+/* Its path must fit a socket's, with the name behind it. */
+static bool make_folder(struct gpu_armed *armed, struct error *err)
+{
+	struct stat status;
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	bool is_ours = runtime != NULL && runtime[0] == '/' && strlen(runtime) < 32 &&
+				   stat(runtime, &status) == 0 && status.st_uid == geteuid() &&
+				   (status.st_mode & 077) == 0;
+	snprintf(
+		armed->folder, sizeof(armed->folder), "%s/profd-gpu-XXXXXX", is_ours ? runtime : "/tmp");
+	if (mkdtemp(armed->folder) == NULL) {
+		error_errno(err, "make the folder %s", armed->folder);
+		armed->folder[0] = '\0';
+		return false;
+	}
+	return true;
+}
+
+/* Takes manifest. */
+static bool put(int folder_fd, const char *name, json_t *manifest, struct error *err)
+{
+	char *text = manifest != NULL ? json_dumps(manifest, JSON_INDENT(1)) : NULL;
+	bool ok =
+		text != NULL ? files_put(folder_fd, name, text, strlen(text), err) : out_of_memory(err);
+	free(text);
+	json_decref(manifest);
+	return ok;
+}
+
+static void close_folder(int fd)
+{
+	if (fd >= 0) {
+		close(fd);
+	}
+}
+
+static bool fill_folder(
+	const struct gpu_armed *armed, const struct places *places, struct error *err)
+{
+	int folder = files_open_folder(armed->folder, true, err);
+	int data = folder >= 0 ? files_make_folder(folder, DATA_NAME, err) : -1;
+	int layers = data >= 0 ? files_make_folder(data, LAYERS_NAME, err) : -1;
+	bool ok = layers >= 0 &&
+			  put(layers, LAYER_NAME, manifest_layer(places->layer_manifest, places->layer), err) &&
+			  put(folder, MANIFEST_NAME,
+				  manifest_renderdoc(places->renderdoc_manifest, places->renderdoc), err);
+	close_folder(layers);
+	close_folder(data);
+	close_folder(folder);
+	return ok;
+}
+
+static void remove_folder(const struct gpu_armed *armed)
+{
+	struct error err = {0};
+	char *slash = armed->folder[0] != '\0' ? strrchr(armed->folder, '/') : NULL;
+	if (slash == NULL) {
+		return;
+	}
+	char parent[sizeof(armed->folder)];
+	snprintf(parent, sizeof(parent), "%.*s", (int)(slash - armed->folder), armed->folder);
+	int fd = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0) {
+		files_remove_tree(fd, slash + 1, &err);
+		close(fd);
+	}
+}
+
+static void finish(struct gpu_armed *armed)
+{
+	if (armed == NULL) {
+		return;
+	}
+	channel_close(armed->channel);
+	remove_folder(armed);
+	for (size_t i = 0; i < armed->additions.len; i++) {
+		free(armed->additions.items[i]);
+	}
+	VEC_FINISH(&armed->additions);
+	free_texts(armed->surroundings);
+	free(armed);
+}
+
+static bool open_channel(
+	struct gpu_armed *armed, const struct gpu_arming *arming, struct error *err)
+{
+	char path[sizeof(armed->folder) + sizeof(SOCKET_NAME) + 1];
+	snprintf(path, sizeof(path), "%s/" SOCKET_NAME, armed->folder);
+	armed->channel = channel_open(arming->loop, arming->log, path, err);
+	return armed->channel != NULL;
+}
+
+static struct gpu_armed *arm(const struct gpu_arming *arming, struct error *err)
+{
+	struct places places;
+	struct gpu_armed *armed = calloc(1, sizeof(*armed));
+	if (armed == NULL) {
+		out_of_memory(err);
+		return NULL;
+	}
+	if (!places_find(arming->environment, &places, err)) {
+		free(armed);
+		return NULL;
+	}
+	bool ok = make_folder(armed, err) && fill_folder(armed, &places, err) &&
+			  open_channel(armed, arming, err) &&
+			  make_additions(armed, &places, arming->environment, err);
+	if (ok) {
+		armed->additions.items[armed->additions.len] = NULL;
+		ok = keep_surroundings(armed, arming->environment, err);
+	}
+	places_finish(&places);
+	if (!ok) {
+		finish(armed);
+		return NULL;
+	}
+	return armed;
+}
+
+static const char *const *environment(const struct gpu_armed *armed)
+{
+	return (const char *const *)armed->additions.items;
+}
+
+static const char *const *surroundings(const struct gpu_armed *armed)
+{
+	return (const char *const *)armed->surroundings;
+}
+
+static void listen_to(struct gpu_armed *armed, const struct gpu_listener *listener, void *context)
+{
+	channel_listen(armed->channel, listener, context);
+}
+
+static bool start(struct gpu_armed *armed, const struct gpu_range *range, struct error *err)
+{
+	return channel_start(armed->channel, range, err);
+}
+
+static bool stop(struct gpu_armed *armed)
+{
+	return channel_stop(armed->channel);
+}
+
+static void status(const struct gpu_armed *armed, struct gpu_status *out)
+{
+	channel_status(armed->channel, out);
+}
+
+const struct gpu_backend gpu_renderdoc = {
+	.name = "renderdoc",
+	.document = ARTIFACT_RDC,
+	.probe = renderdoc_probe,
+	.arm = arm,
+	.environment = environment,
+	.surroundings = surroundings,
+	.listen = listen_to,
+	.start = start,
+	.stop = stop,
+	.status = status,
+	.finish = finish,
+};
