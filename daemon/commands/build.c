@@ -26,6 +26,7 @@ struct build {
 	uint64_t started_unix_us;
 	struct output_text streams[2];
 	VEC(struct build_capture) captures;
+	struct gpu_program *gpu; /* a hold, until the exit; NULL */
 };
 
 /* The context of one output_text_feed. */
@@ -41,6 +42,7 @@ void build_destroy(struct build *build)
 		return;
 	}
 	process_unwatch(&build->watch);
+	gpu_program_release(build->gpu);
 	VEC_FINISH(&build->captures);
 	free(build);
 }
@@ -164,6 +166,8 @@ static void on_exited(void *context, struct process *process)
 	build->pid = process_pid(process);
 	build->started_unix_us = process_started_unix_us(process);
 	process_unwatch(&build->watch);
+	gpu_program_release(build->gpu);
+	build->gpu = NULL;
 	settle(daemon);
 }
 
@@ -219,6 +223,17 @@ static struct build *find(const struct daemon *daemon, const struct process *pro
 		}
 	}
 	return NULL;
+}
+
+void build_take_gpu(struct build *build, struct gpu_program *program)
+{
+	build->gpu = program;
+}
+
+struct gpu_program *build_gpu(const struct daemon *daemon, const struct process *process)
+{
+	const struct build *build = find(daemon, process);
+	return build != NULL ? build->gpu : NULL;
 }
 
 void build_add_capture(struct daemon *daemon, const struct process *process, const char *capture_id)

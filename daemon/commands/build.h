@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "commands/daemon.h"
+#include "gpu/gpu.h"
 #include "server/request.h"
 
 /*
@@ -21,6 +22,11 @@ void build_destroy(struct build *build);
 /* Directly after processes_launch, whose own watch thus comes first. Takes build; it is in daemon->builds until the process is
  * long gone, or never ran. */
 void build_begin(struct build *build, struct process *process);
+
+/* Before build_begin: the program is armed so. Takes the hold. */
+void build_take_gpu(struct build *build, struct gpu_program *program);
+/* NULL: it is not armed, or has ended. Borrowed. */
+struct gpu_program *build_gpu(const struct daemon *daemon, const struct process *process);
 
 /* Remembers that the capture is of this process. */
 void build_add_capture(

@@ -21,6 +21,7 @@ enum param_type {
 	PARAM_ID,      /* a string (1 to LIMIT_ID_BYTES bytes) or an integer up to 2^53 */
 	PARAM_STRINGS, /* an array of strings; min and max: its length */
 	PARAM_OBJECT,
+	PARAM_OPTIONS, /* true, which is an empty object after the check, or an object with members; false stays */
 	PARAM_ENUM,   /* one of choices */
 	PARAM_SIGNAL, /* "TERM", "SIGTERM" or 15 */
 	PARAM_PATH,   /* an absolute path without NUL */
@@ -36,9 +37,10 @@ struct param {
 	const char *const *later; /* values of the contract that answer unsupported, or NULL */
 	bool
 		is_unsupported; /* the contract's, not built yet: any value but null and the fallback answers unsupported */
-	const struct param *members; /* PARAM_OBJECT: the table of its members, or NULL: any */
-	const char *fallback;        /* the default as JSON text, for Describe; NULL: none */
-	const char *about;           /* one sentence for Describe */
+	const struct param
+		*members;         /* PARAM_OBJECT, PARAM_OPTIONS: the table of its members, or NULL: any */
+	const char *fallback; /* the default as JSON text, for Describe; NULL: none */
+	const char *about;    /* one sentence for Describe */
 };
 
 struct command {

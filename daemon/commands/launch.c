@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/vec.h"
+#include "commands/arming.h"
 #include "commands/build.h"
 #include "commands/methods.h"
 #include "commands/params.h"
@@ -26,7 +27,7 @@ struct launch {
 	struct error refusal;            /* why the profile could not be started; then nothing runs */
 };
 
-/* What processes_launch wants; owns the arrays and the texts of env. */
+/* What processes_launch wants; owns the arrays and the texts of env, of which the last is NULL. */
 struct arguments {
 	VEC(const char *) argv;
 	VEC(char *) env;
@@ -88,6 +89,16 @@ static bool add_variable(
 	return true;
 }
 
+/* The end is no text that could be freed, so it is not counted. */
+static bool end_env(struct arguments *arguments, struct error *err)
+{
+	if (!VEC_RESERVE(&arguments->env, arguments->env.len + 1)) {
+		return out_of_memory(err);
+	}
+	arguments->env.items[arguments->env.len] = NULL;
+	return true;
+}
+
 static bool fill_env(struct arguments *arguments, json_t *env, struct error *err)
 {
 	const char *name = NULL;
@@ -103,12 +114,36 @@ static bool fill_env(struct arguments *arguments, json_t *env, struct error *err
 			return false;
 		}
 	}
-	/* The end is no text that could be freed, so it is not counted. */
-	if (!VEC_RESERVE(&arguments->env, arguments->env.len + 1)) {
-		return out_of_memory(err);
+	return end_env(arguments, err);
+}
+
+static bool is_exact(const json_t *params)
+{
+	return strcmp(command_string(params, "env_mode", "overlay"), "exact") == 0;
+}
+
+/* What arms it comes behind what the client wants, so that it holds. */
+static bool arm(struct daemon *daemon, struct arguments *arguments, const json_t *params,
+	struct build *build, struct error *err)
+{
+	if (!json_is_object(json_object_get(params, "gpu"))) {
+		return true;
 	}
-	arguments->env.items[arguments->env.len] = NULL;
-	return true;
+	struct gpu_program *program =
+		arming_create(daemon, (const char *const *)arguments->env.items, is_exact(params), err);
+	if (program == NULL) {
+		return false;
+	}
+	build_take_gpu(build, program);
+	const char *const *additions = program->backend->environment(program->armed);
+	for (; *additions != NULL; additions++) {
+		char *pair = strdup(*additions);
+		if (pair == NULL || !VEC_PUSH(&arguments->env, pair)) {
+			free(pair);
+			return out_of_memory(err);
+		}
+	}
+	return end_env(arguments, err);
 }
 
 static void destroy(struct launch *launch)
@@ -258,7 +293,7 @@ static struct process_options options_of(const json_t *params, const struct argu
 		.argv = arguments->argv.items,
 		.cwd = command_string(params, "cwd", NULL),
 		.env = (const char *const *)arguments->env.items,
-		.env_exact = strcmp(command_string(params, "env_mode", "overlay"), "exact") == 0,
+		.env_exact = is_exact(params),
 		.stdio = stdio_of(params),
 		.leave = strcmp(command_string(params, "on_daemon_exit", "kill"), "leave") == 0,
 		.profiler_pid = getpid(),
@@ -276,7 +311,8 @@ static void launch_process(struct daemon *daemon, struct request *request, const
 	if (launch == NULL || build == NULL) {
 		out_of_memory(&err);
 	} else if (fill_argv(&arguments, json_object_get(params, "argv"), &err) &&
-			   fill_env(&arguments, json_object_get(params, "env"), &err)) {
+			   fill_env(&arguments, json_object_get(params, "env"), &err) &&
+			   arm(daemon, &arguments, params, build, &err)) {
 		struct process_options options = options_of(params, &arguments);
 		process = processes_launch(daemon->processes, &options, &launch->watch, &err);
 	}
@@ -326,8 +362,8 @@ static const struct param params_table[] = {
 		.about = "A StartSamplingProfile that begins with the first instruction; if it is refused "
 				 "nothing runs."},
 	{.name = "gpu",
-		.type = PARAM_BOOLEAN,
-		.is_unsupported = true,
+		.type = PARAM_OPTIONS,
+		.members = arming_params,
 		.fallback = "false",
 		.about = "Arm the program for StartGpuTrace."},
 	{.name = "on_daemon_exit",

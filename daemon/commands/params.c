@@ -19,6 +19,7 @@ static const char *const type_names[] = {
 	[PARAM_ID] = "id",
 	[PARAM_STRINGS] = "strings",
 	[PARAM_OBJECT] = "object",
+	[PARAM_OPTIONS] = "options",
 	[PARAM_ENUM] = "enum",
 	[PARAM_SIGNAL] = "signal",
 	[PARAM_PATH] = "path",
@@ -263,6 +264,22 @@ static bool check_object(const struct param *param, const char *owner, const cha
 	return true;
 }
 
+static bool check_options(const struct param *param, const char *owner, const char *name,
+	json_t **value, struct error *err)
+{
+	if (json_is_true(*value)) {
+		*value = json_object();
+		return *value != NULL || error_set(err, ERROR_LIMIT_EXCEEDED, "out of memory");
+	}
+	if (json_is_false(*value)) {
+		json_incref(*value);
+		return true;
+	}
+	return json_is_object(*value)
+			   ? check_object(param, owner, name, value, err)
+			   : refuse(err, "wrong_type", name, *value, "true, false or an object of options");
+}
+
 /* Replaces *value by an owned one that is checked. */
 static bool check_value(const struct param *param, const char *owner, const char *name,
 	json_t **value, struct error *err)
@@ -275,6 +292,8 @@ static bool check_value(const struct param *param, const char *owner, const char
 		return check_id(name, value, err);
 	case PARAM_OBJECT:
 		return check_object(param, owner, name, value, err);
+	case PARAM_OPTIONS:
+		return check_options(param, owner, name, value, err);
 	case PARAM_BOOLEAN:
 		fine = json_is_boolean(*value) || params_refuse(err, name, *value, "true or false");
 		break;

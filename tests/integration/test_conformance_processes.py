@@ -88,7 +88,7 @@ def test_hold_profile_and_subscribe():
         assert not os.readlink("/proc/%d/exe" % made["pid"]).endswith(("/sh", "/dash", "/bash"))
         assert other.call("ResumeProcess", build_id=made["build_id"])["state"] == "running"
         wait_until(lambda: os.path.exists(ran) and open(ran).read().strip() == str(made["pid"]), 10, "the program, under the same pid")
-        for wrong in ({"profile": {"hz": 2 ** 40}}, {"profile": {"duration_ms": 0}}, {"profile": {"mode": "wall"}}, {"gpu": {}}):
+        for wrong in ({"profile": {"hz": 2 ** 40}}, {"profile": {"duration_ms": 0}}, {"profile": {"mode": "wall"}}, {"gpu": {"device": "0"}}):
             client.fails("LaunchProcess", argv=["touch", ran + "2"], **wrong)
         time.sleep(0.1)
         assert not os.path.exists(ran + "2")

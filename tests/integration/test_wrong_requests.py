@@ -8,7 +8,7 @@ from refusals import check_error
 
 # The kind of value that is never right for a parameter of that type.
 WRONG_TYPES = {"boolean": ["yes", 1, []], "integer": ["1", 1.5, True, []], "string": [1, True, {}], "id": [True, 1.5, []],
-               "strings": ["a", [1], {}], "object": ["a", 1, []], "enum": ["no such choice", 1, []], "signal": ["NONE", 0, []],
+               "strings": ["a", [1], {}], "object": ["a", 1, []], "options": ["a", 1, []], "enum": ["no such choice", 1, []], "signal": ["NONE", 0, []],
                "path": [1, "relative/path", []]}
 
 # One that is, for what is required.

@@ -35,6 +35,7 @@ static const struct param table[] = {
 	{.name = "path", .type = PARAM_PATH},
 	{.name = "inner", .type = PARAM_OBJECT, .members = members},
 	{.name = "free", .type = PARAM_OBJECT},
+	{.name = "options", .type = PARAM_OPTIONS, .members = members},
 	{.name = "later", .type = PARAM_BOOLEAN, .is_unsupported = true, .fallback = "false"},
 	{.name = NULL},
 };
@@ -155,6 +156,24 @@ static void an_integer_keeps_to_its_range(void **state)
 	refuse(ERROR_BAD_PARAMS, "\"number\":\"5\"", "number", "\"5\"", "integer", NULL);
 	refuse(ERROR_BAD_PARAMS, "\"number\":true", "number", "true", NULL);
 	refuse(ERROR_BAD_PARAMS, "\"inner\":{\"deep\":4}", "inner.deep is 4", "1 to 3", NULL);
+}
+
+static void options_are_an_object_or_true_for_none(void **state)
+{
+	(void)state;
+	struct error err;
+	json_t *checked = check("\"options\":true", &err);
+	assert_non_null(checked);
+	assert_true(json_is_object(json_object_get(checked, "options")));
+	json_decref(checked);
+	checked = check("\"options\":false", &err);
+	assert_non_null(checked);
+	assert_true(json_is_false(json_object_get(checked, "options")));
+	json_decref(checked);
+	take("\"options\":{\"deep\":3}");
+	refuse(ERROR_BAD_PARAMS, "\"options\":{\"deep\":4}", "options.deep is 4", NULL);
+	refuse(ERROR_BAD_PARAMS, "\"options\":{\"deeep\":4}", "\"options.deeep\"", NULL);
+	refuse(ERROR_BAD_PARAMS, "\"options\":1", "options is 1", "true, false or an object", NULL);
 }
 
 static void a_string_keeps_to_its_length_and_holds_no_nul(void **state)
@@ -279,6 +298,7 @@ int main(void)
 		cmocka_unit_test(null_is_as_if_left_out),
 		cmocka_unit_test(the_values_asked_for_are_not_changed_in_place),
 		cmocka_unit_test(an_integer_keeps_to_its_range),
+		cmocka_unit_test(options_are_an_object_or_true_for_none),
 		cmocka_unit_test(a_string_keeps_to_its_length_and_holds_no_nul),
 		cmocka_unit_test(a_long_value_is_shown_cut_and_in_ascii),
 		cmocka_unit_test(an_id_is_a_short_string_or_an_exact_integer),
