@@ -68,6 +68,8 @@
 #define LIMIT_GPU_HELLO_MS     5000                  /* until the first line is there */
 #define LIMIT_GPU_WAIT_MS      (24 * 60 * 60 * 1000) /* the largest timeout_ms */
 #define LIMIT_GPU_WAIT_DEFAULT 60000
+#define LIMIT_GPU_ANSWER_MS    5000 /* until a program that records nothing yet answers a stop */
+#define LIMIT_GPU_FREE_BYTES   (16 * 1024 * 1024) /* with less space left nothing is recorded */
 #define LIMIT_GPU_DOCUMENT_MS  60000 /* from the end of a recording until its document is there */
 
 #endif

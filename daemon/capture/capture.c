@@ -274,6 +274,7 @@ void capture_release(struct capture *capture)
 	}
 	json_decref(capture->facts);
 	store_folder_close(&capture->folder);
+	tracing_destroy(capture->tracing);
 	recovery_destroy(capture->recovery);
 	record_finish(&capture->record);
 	free(capture->build_key);
@@ -408,7 +409,11 @@ void capture_stop(struct capture *capture, const char *reason, bool discard)
 	if (capture->recovery != NULL && strcmp(reason, "daemon_shutdown") == 0) {
 		capture->captures->is_ending = true;
 	}
-	ending_begin(capture, reason);
+	if (capture->tracing != NULL) {
+		tracing_stop(capture, reason);
+	} else {
+		ending_begin(capture, reason);
+	}
 }
 
 bool capture_update(struct capture *capture, const char *label, int pinned, struct error *err)

@@ -10,6 +10,7 @@
 #include <uv.h>
 
 #include "base/log.h"
+#include "gpu/gpu.h"
 #include "process/process.h"
 #include "protocol/error.h"
 #include "server/events.h"
@@ -75,6 +76,28 @@ void captures_abandon(struct captures *captures);
 struct capture *captures_start(
 	struct captures *captures, const struct capture_options *options, struct error *err);
 
+/* The wish for a recording of GPU work. Strings borrowed for the call. */
+struct capture_trace_options {
+	struct process *process;     /* the build, held or running */
+	struct gpu_program *program; /* it, armed; the capture holds it as long as it needs it */
+	struct gpu_range
+		range; /* without path_template. Neither frames nor next: until duration_ms is over, or until stopped */
+	uint64_t duration_ms; /* from the first recorded frame; 0: none */
+	uint64_t timeout_ms;  /* from the program's first instruction until the first recorded frame */
+	uint64_t progress_ms;
+	const char *output_dir; /* NULL: the data folder */
+	const char *label;      /* NULL */
+	json_t *asked;          /* the params as they came, for the record; borrowed */
+};
+
+/*
+ * Has the build's GPU work recorded: armed ──first frame──► sampling ──last frame, stop, exit──► writing ──► finished | failed. Its events are those
+ * of GPU traces; GpuTraceStarted comes with the first frame that is recorded. What becomes of it is known only when its document was looked at.
+ * Errors: capture_busy (detail gpu_busy), gpu_frame_not_reached (frame_passed), build_not_running, limit_exceeded, those of an output_dir.
+ */
+struct capture *captures_trace(
+	struct captures *captures, const struct capture_trace_options *options, struct error *err);
+
 /*
  * At the daemon's start: finishes what the last one left. Each unfinished capture of the store becomes a running one (captures_next) that is
  * "symbolizing" until its turn comes and it is analyzed: finished with reason recovered, or failed, and then CaptureRecovered. Deletions that were
@@ -109,7 +132,7 @@ struct capture *captures_next(struct captures *captures, struct capture *after);
 size_t captures_running(const struct captures *captures);
 
 /* Ends the sampling with that reason ("stopped", "daemon_shutdown", "client_exited"). discard: everything is deleted, the terminal event is
- * SamplingProfileFailed with cancelled. Idempotent. The end comes later. */
+ * …Failed with cancelled. Idempotent. The end comes later. */
 void capture_stop(struct capture *capture, const char *reason, bool discard);
 
 /* label NULL and pinned -1 leave what is there; an empty label is none. False: err is limit_exceeded, or
@@ -131,7 +154,7 @@ void capture_wait(struct capture *capture, struct capture_wait *wait);
 void capture_unwait(struct capture_wait *wait);
 
 const char *capture_id(const struct capture *capture);
-/* The reply of StartSamplingProfile: capture_id, state, sampler, unwinder, hz, warnings. Owned. */
+/* The reply of StartSamplingProfile: capture_id, state, sampler, unwinder, hz, warnings; or of StartGpuTrace. Owned. */
 json_t *capture_effective(const struct capture *capture);
 /* The record as it is now. Owned. */
 json_t *capture_record(const struct capture *capture);

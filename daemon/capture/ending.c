@@ -20,6 +20,14 @@ static void drop_analyzer(struct capture *capture, bool kill_now)
 	}
 }
 
+static const char *terminal_event(const struct capture *capture, bool failed)
+{
+	if (capture->record.trace != NULL) {
+		return failed ? EVENT_GPU_TRACE_FAILED : EVENT_GPU_TRACE_FINISHED;
+	}
+	return failed ? EVENT_SAMPLING_PROFILE_FAILED : EVENT_SAMPLING_PROFILE_FINISHED;
+}
+
 /* The terminal event and everything behind it. */
 static void end(struct capture *capture, const char *state)
 {
@@ -34,9 +42,7 @@ static void end(struct capture *capture, const char *state)
 	}
 	if (!capture->silent) {
 		bool failed = capture->record.error != NULL;
-		capture_publish(capture,
-			failed ? EVENT_SAMPLING_PROFILE_FAILED : EVENT_SAMPLING_PROFILE_FINISHED,
-			EVENTS_LOSSLESS,
+		capture_publish(capture, terminal_event(capture, failed), EVENTS_LOSSLESS,
 			failed ? record_failed(&capture->record) : record_finished(&capture->record));
 	}
 	if (capture->recovery != NULL && !capture->discard) {
@@ -47,6 +53,11 @@ static void end(struct capture *capture, const char *state)
 		capture->silent ? "was undone" : state);
 	capture_dispose(capture, capture->discard ? NULL : record);
 	json_decref(record);
+}
+
+void ending_finish(struct capture *capture)
+{
+	end(capture, "finished");
 }
 
 /* With whatever was kept: the journal always is. */

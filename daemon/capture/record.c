@@ -82,6 +82,7 @@ bool record_init(struct record *record, const struct process *process, pid_t pid
 
 void record_finish(struct record *record)
 {
+	json_decref(record->trace);
 	json_decref(record->build_id);
 	text_list_finish(&record->argv);
 	json_decref(record->options);
@@ -271,9 +272,21 @@ static json_t *artifact_list(const struct record *record)
 	return list;
 }
 
+static void set_trace(json_t *object, const struct record *record)
+{
+	json_t *copy = json_deep_copy(record->trace);
+	json_object_update(object, copy);
+	json_decref(copy);
+}
+
 static void set_result(json_t *object, const struct record *record)
 {
 	set_text(object, "reason", record->reason);
+	if (record->trace != NULL) {
+		set_trace(object, record);
+		set_copy(object, "warnings", record->warnings);
+		return;
+	}
 	set_count(object, "samples", record->samples);
 	set_count(object, "lost", record->lost);
 	set_path(object, "folded_path", record, ARTIFACT_IS_FOLDED);
@@ -351,16 +364,18 @@ json_t *record_to_json(const struct record *record)
 {
 	json_t *object = json_object();
 	set_identity(object, record);
-	set_text(object, "kind", "sampling");
+	set_text(object, "kind", record->trace != NULL ? "gpu" : "sampling");
 	set_text(object, "state", record->state);
 	set_text(object, "label", record->label);
 	json_object_set_new(object, "pinned", json_boolean(record->is_pinned));
 	set_target(object, record);
 	set_time(object, "started_unix_us", record->started_unix_us);
 	set_time(object, "ended_unix_us", record->ended_unix_us);
-	set_effective(object, record);
-	set_count(object, "rings_bytes", record->effective.ring_bytes);
-	set_count(object, "cpus", record->effective.cpus);
+	if (record->trace == NULL) {
+		set_effective(object, record);
+		set_count(object, "rings_bytes", record->effective.ring_bytes);
+		set_count(object, "cpus", record->effective.cpus);
+	}
 	set_usage(object, record);
 	set_copy(object, "options", record->options);
 	set_text(object, "folder", record->folder);
@@ -376,7 +391,11 @@ json_t *record_effective(const struct record *record)
 	json_t *object = json_object();
 	set_text(object, "capture_id", record->id);
 	set_text(object, "state", record->state);
-	set_effective(object, record);
+	if (record->trace != NULL) {
+		set_trace(object, record);
+	} else {
+		set_effective(object, record);
+	}
 	set_copy(object, "warnings", record->warnings);
 	return object;
 }
@@ -412,6 +431,10 @@ json_t *record_started(const struct record *record)
 {
 	json_t *object = json_object();
 	set_identity(object, record);
+	if (record->trace != NULL) {
+		set_trace(object, record);
+		return object;
+	}
 	set_count(object, "hz", record->effective.hz);
 	set_text(object, "sampler", record->effective.name);
 	set_text(object, "unwinder", record->unwinder);
@@ -450,5 +473,18 @@ json_t *record_progress(const struct record *record, uint64_t elapsed_ms, int pe
 	set_count(object, "stacks", record->stacks);
 	set_count(object, "truncated", record->truncated);
 	json_object_set_new(object, "permille", permille >= 0 ? json_integer(permille) : json_null());
+	return object;
+}
+
+json_t *record_trace_progress(
+	const struct record *record, uint64_t elapsed_ms, int64_t frame, uint64_t bytes)
+{
+	json_t *object = json_object();
+	set_text(object, "capture_id", record->id);
+	set_copy(object, "build_id", record->build_id);
+	set_text(object, "state", record->state);
+	set_count(object, "elapsed_ms", elapsed_ms);
+	json_object_set_new(object, "frame", frame >= 0 ? json_integer(frame) : json_null());
+	set_count(object, "bytes", bytes);
 	return object;
 }

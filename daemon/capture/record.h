@@ -41,6 +41,7 @@ struct record {
 	json_t *summary;                   /* owned; NULL */
 	const struct artifacts *artifacts; /* borrowed */
 	json_t *error;                     /* owned; NULL */
+	json_t *trace; /* of a GPU trace (trace_record.h), owned; NULL: it samples */
 };
 
 /* label and options borrowed. False when memory is out. process may be NULL. */
@@ -68,13 +69,17 @@ void record_warn(struct record *record, const char *code, const char *message, c
 bool record_take_done(struct record *record, const json_t *body, struct error *err);
 
 /* All owned by the caller. */
-json_t *record_to_json(const struct record *record);   /* GetCapture */
-json_t *record_effective(const struct record *record); /* the reply of StartSamplingProfile */
-json_t *record_facts(const struct record *record);     /* profile/analysis.h */
-json_t *record_started(const struct record *record);   /* the events' parameters */
+json_t *record_to_json(const struct record *record); /* GetCapture */
+json_t *record_effective(
+	const struct record *record); /* the reply of StartSamplingProfile, or StartGpuTrace */
+json_t *record_facts(const struct record *record);   /* profile/analysis.h */
+json_t *record_started(const struct record *record); /* the events' parameters */
 json_t *record_finished(const struct record *record);
 json_t *record_failed(const struct record *record);
 /* permille below 0: null. */
 json_t *record_progress(const struct record *record, uint64_t elapsed_ms, int permille);
+/* Of a GPU trace: the frame that has begun last (below 0: none is known), and what is written so far. */
+json_t *record_trace_progress(
+	const struct record *record, uint64_t elapsed_ms, int64_t frame, uint64_t bytes);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "capture/record.h"
+#include "capture/trace_record.h"
 #include "protocol/limits.h"
 
 /* A record made again from what was kept of it: a file of any content. */
@@ -107,6 +108,7 @@ bool record_restore(struct record *record, const json_t *kept)
 		record->build_id = json_copy((json_t *)build_id);
 	}
 	record->state = "symbolizing";
+	record->trace = trace_record_restore(kept);
 	record->argv.texts = copy_of(kept, "argv", JSON_ARRAY);
 	record->argv.bytes = copy_of(kept, "argv_b64", JSON_ARRAY);
 	record->argv.is_repaired = record->argv.bytes != NULL;

@@ -16,15 +16,15 @@
 #include "sampler/sampler.h"
 
 /*
- * The inside of a capture, for this folder alone: starting.c has its beginning, capture.c its life, ending.c its end; recovery.c begins again
+ * The inside of a capture, for this folder alone: starting.c has its beginning, capture.c its life, ending.c its end; tracing.c is all of a GPU trace; recovery.c begins again
  * what another daemon had begun, deleting.c and retention.c let go of what has ended, symbolizing.c names it again.
  */
 #define CAPTURE_ANALYZER_STALL_MS 60000 /* so long an analyzer may be silent */
 
 enum capture_phase {
 	CAPTURE_ARMED,
-	CAPTURE_SAMPLING,
-	CAPTURE_WAITING, /* for its recovery */
+	CAPTURE_SAMPLING, /* or GPU work is being recorded */
+	CAPTURE_WAITING,  /* for its recovery */
 	CAPTURE_STOPPING, /* a worker stops the sampler and completes the journal, or reads what another daemon left */
 	CAPTURE_ANALYZING,
 	CAPTURE_COMMITTING, /* a worker syncs and renames the artifacts */
@@ -90,6 +90,7 @@ struct capture {
 	bool commit_ok;
 	struct error commit_error;
 	struct capture_wait *waits;
+	struct tracing *tracing;   /* owned; NULL: it samples, or is a recovery */
 	struct recovery *recovery; /* owned; NULL: it was begun by this daemon */
 	uint64_t bytes;            /* the worker's: of its files, after the end */
 };
@@ -101,10 +102,28 @@ void ending_discard(struct capture *capture);
 
 /* The journal is complete, the artifacts are created: names and outputs are made from it, and the capture ends. */
 void ending_analyze(struct capture *capture);
+/* Ends it as finished; its files are under their final names. */
+void ending_finish(struct capture *capture);
 /* Ends it as failed, with whatever was kept. */
 void ending_fail(struct capture *capture, const struct error *err);
 /* Deletes everything and ends it as cancelled. Its worker must be free. */
 void ending_cancel(struct capture *capture);
+
+/* tracing.c: of a GPU trace, what ending_begin is for samples; and its memory. */
+void tracing_stop(struct capture *capture, const char *reason);
+void tracing_destroy(struct tracing *tracing);
+
+/* starting.c: what every capture of this daemon begins with. */
+/* False: as many as there may be are running. */
+bool starting_check_room(const struct captures *captures, struct error *err);
+/* NULL: err. Without a folder, in no table. */
+struct capture *starting_create(struct captures *captures, struct process *process, pid_t pid,
+	const char *label, const json_t *asked, struct error *err);
+bool starting_make_folder(struct capture *capture, const char *output_dir, struct error *err);
+bool starting_put_record(struct capture *capture, struct error *err);
+/* Undoes what was begun of a capture that is in no table. */
+void starting_undo(struct capture *capture);
+bool starting_check_process(const struct process *process, struct error *err);
 
 /* recovery.c */
 void recovery_destroy(struct recovery *recovery);

@@ -192,6 +192,11 @@ static void read_journal(uv_work_t *work)
 	if (capture->discard || recovery->err.code != ERROR_NONE) {
 		return;
 	}
+	if (capture->record.trace != NULL) {
+		/* The program kept it in its memory until the end. */
+		error_set(&recovery->err, ERROR_INTERRUPTED, "what it recorded of the GPU's work is lost");
+		return;
+	}
 	capture->journal_fd = files_open(capture->folder.fd, ARTIFACT_JOURNAL, &recovery->err);
 	recovery->is_read = capture->journal_fd >= 0 &&
 						salvage_read(&recovery->salvage, capture->journal_fd, &recovery->err);

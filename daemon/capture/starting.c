@@ -107,7 +107,8 @@ static void pid_ended(struct pidfd_watch *watch)
 static bool check_busy(struct captures *captures, pid_t pid, struct error *err)
 {
 	for (struct capture *other = captures->first; other != NULL; other = other->next) {
-		if (other->record.pid == pid && other->phase <= CAPTURE_SAMPLING) {
+		if (other->record.pid == pid && other->tracing == NULL &&
+			other->phase <= CAPTURE_SAMPLING) {
 			error_set(err, ERROR_CAPTURE_BUSY, "process %d is already sampled by the capture %s",
 				(int)pid, other->record.id);
 			return error_detail(err, "already_sampled");
@@ -116,7 +117,7 @@ static bool check_busy(struct captures *captures, pid_t pid, struct error *err)
 	return true;
 }
 
-static bool check_process(const struct process *process, struct error *err)
+bool starting_check_process(const struct process *process, struct error *err)
 {
 	enum process_state state = process_state(process);
 	if (state == PROCESS_STARTING || state == PROCESS_EXITED) {
@@ -145,10 +146,13 @@ static bool check_pid(pid_t pid, struct error *err)
 static bool check(
 	struct captures *captures, const struct capture_options *options, pid_t pid, struct error *err)
 {
-	bool ok = options->process != NULL ? check_process(options->process, err) : check_pid(pid, err);
-	if (!ok || !check_busy(captures, pid, err)) {
-		return false;
-	}
+	bool ok = options->process != NULL ? starting_check_process(options->process, err)
+									   : check_pid(pid, err);
+	return ok && check_busy(captures, pid, err) && starting_check_room(captures, err);
+}
+
+bool starting_check_room(const struct captures *captures, struct error *err)
+{
 	size_t running = captures->count - captures->recovering;
 	if (running >= LIMIT_RUNNING_CAPTURES) {
 		error_set(err, ERROR_LIMIT_EXCEEDED, "%zu captures are running, at most %d may", running,
@@ -288,8 +292,8 @@ static bool watch_target(
 	return true;
 }
 
-static struct capture *create(
-	struct captures *captures, const struct capture_options *options, pid_t pid, struct error *err)
+struct capture *starting_create(struct captures *captures, struct process *process, pid_t pid,
+	const char *label, const json_t *asked, struct error *err)
 {
 	struct capture *capture = calloc(1, sizeof(*capture));
 	if (capture == NULL) {
@@ -301,13 +305,11 @@ static struct capture *create(
 	capture->journal_fd = -1;
 	capture->kernel_symbols_fd = -1;
 	capture->armed_ns = clock_monotonic_ns();
-	capture->progress_ms =
-		options->progress_ms != 0 ? options->progress_ms : LIMIT_PROGRESS_MS_DEFAULT;
+	capture->progress_ms = LIMIT_PROGRESS_MS_DEFAULT;
 	artifacts_init(&capture->artifacts, -1);
-	bool ok = record_init(&capture->record, options->process, pid, options->label, options->asked);
-	capture->record.duration_ms = options->duration_ms;
-	if (options->process != NULL) {
-		capture->build_key = strdup(process_key(options->process));
+	bool ok = record_init(&capture->record, process, pid, label, asked);
+	if (process != NULL) {
+		capture->build_key = strdup(process_key(process));
 		ok = ok && capture->build_key != NULL;
 	}
 	if (!ok) {
@@ -318,25 +320,45 @@ static struct capture *create(
 	return capture;
 }
 
-static bool make_folder(
-	struct capture *capture, const struct capture_options *options, struct error *err)
+static struct capture *create(
+	struct captures *captures, const struct capture_options *options, pid_t pid, struct error *err)
 {
-	struct store *store = capture->captures->options.store;
-	if (!store_create(store, options->output_dir, &capture->folder, err)) {
+	struct capture *capture =
+		starting_create(captures, options->process, pid, options->label, options->asked, err);
+	if (capture != NULL) {
+		capture->record.duration_ms = options->duration_ms;
+		capture->progress_ms =
+			options->progress_ms != 0 ? options->progress_ms : LIMIT_PROGRESS_MS_DEFAULT;
+	}
+	return capture;
+}
+
+bool starting_make_folder(struct capture *capture, const char *output_dir, struct error *err)
+{
+	if (!store_create(capture->captures->options.store, output_dir, &capture->folder, err)) {
 		return false;
 	}
 	artifacts_init(&capture->artifacts, capture->folder.fd);
-	capture->artifacts.files[ARTIFACT_IS_FOLDED].is_wanted = options->write_folded;
-	capture->artifacts.files[ARTIFACT_IS_SVG].is_wanted = options->write_svg;
-	capture->artifacts.files[ARTIFACT_IS_JSON].is_wanted = options->write_json;
-	capture->artifacts.files[ARTIFACT_IS_SYMBOLS].is_wanted = true;
 	capture->record.artifacts = &capture->artifacts;
 	capture->record.id = capture->folder.id;
 	capture->record.folder = capture->folder.path;
 	return true;
 }
 
-static bool put_first_record(struct capture *capture, struct error *err)
+static bool make_folder(
+	struct capture *capture, const struct capture_options *options, struct error *err)
+{
+	if (!starting_make_folder(capture, options->output_dir, err)) {
+		return false;
+	}
+	capture->artifacts.files[ARTIFACT_IS_FOLDED].is_wanted = options->write_folded;
+	capture->artifacts.files[ARTIFACT_IS_SVG].is_wanted = options->write_svg;
+	capture->artifacts.files[ARTIFACT_IS_JSON].is_wanted = options->write_json;
+	capture->artifacts.files[ARTIFACT_IS_SYMBOLS].is_wanted = true;
+	return true;
+}
+
+bool starting_put_record(struct capture *capture, struct error *err)
 {
 	json_t *record = record_to_json(&capture->record);
 	bool ok = store_put(capture->captures->options.store, &capture->folder, record, err);
@@ -344,8 +366,8 @@ static bool put_first_record(struct capture *capture, struct error *err)
 	return ok;
 }
 
-/* Undoes what captures_start did so far. It blocks for the milliseconds that a sampler needs to stop. */
-static void undo(struct capture *capture)
+/* It blocks for the milliseconds that a sampler needs to stop. */
+void starting_undo(struct capture *capture)
 {
 	process_unwatch(&capture->watch);
 	if (capture->sampler != NULL) {
@@ -381,7 +403,7 @@ struct capture *captures_start(
 		goto fail;
 	}
 	init_handles(capture);
-	if (!watch_target(capture, options, err) || !put_first_record(capture, err)) {
+	if (!watch_target(capture, options, err) || !starting_put_record(capture, err)) {
 		goto fail;
 	}
 	captures_add(captures, capture);
@@ -391,6 +413,6 @@ struct capture *captures_start(
 	return capture;
 
 fail:
-	undo(capture);
+	starting_undo(capture);
 	return NULL;
 }

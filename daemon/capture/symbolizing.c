@@ -405,6 +405,11 @@ bool captures_symbolize(struct captures *captures, const char *capture_id,
 	if (kept == NULL) {
 		return error_set(err, ERROR_CAPTURE_NOT_FOUND, "there is no capture \"%s\"", capture_id);
 	}
+	if (json_string_value(json_object_get(kept, "kind")) != NULL &&
+		strcmp(json_string_value(json_object_get(kept, "kind")), "gpu") == 0) {
+		return error_set(err, ERROR_UNSUPPORTED,
+			"the capture %s is a GPU trace: its document has its own names", capture_id);
+	}
 	struct symbolizing *symbolizing =
 		check(captures, capture_id, err) ? create(captures, capture_id, kept, err) : NULL;
 	if (symbolizing == NULL) {

@@ -60,10 +60,10 @@ static json_t *methods(void)
 
 static json_t *capabilities(void)
 {
-	return json_pack("{s:[s],s:[ss],s:[s],s:[s],s:[ssss],s:[sss],s:[],s:[],s:o}", "samplers",
+	return json_pack("{s:[s],s:[ss],s:[s],s:[s],s:[ssss],s:[sss],s:[s],s:[],s:o}", "samplers",
 		"perf", "unwinders", "dwarf", "fp", "modes", "cpu", "scopes", "process", "stdio", "pipe",
-		"null", "file", "pty", "formats", "folded", "svg", "json", "gpu", "exports", "methods",
-		methods());
+		"null", "file", "pty", "formats", "folded", "svg", "json", "gpu", "document", "exports",
+		"methods", methods());
 }
 
 static void hello(struct daemon *daemon, struct request *request, const json_t *params)

@@ -6,6 +6,11 @@
 #include "protocol/limits.h"
 #include "protocol/names.h"
 
+#define TRACE_MEMBERS                                                                              \
+	"backend, backend_version, trace_kind, frame_by, start_frame, end_frame, frames, "             \
+	"duration_ms, timeout_ms, first_frame, last_frame, traced_pid, traced_exe, device, "           \
+	"started_mono_us, trace_path, artifacts"
+
 /* What every event carries beside seq. */
 static const struct {
 	const char *name, *class, *members;
@@ -23,6 +28,11 @@ static const struct {
 		"capture_id, build_id, pid, reason, samples, lost, folded_path, svg_path, metadata_path, "
 		"artifacts, summary, warnings, label"},
 	{EVENT_SAMPLING_PROFILE_FAILED, "lossless", "capture_id, build_id, pid, error, label"},
+	{EVENT_GPU_TRACE_STARTED, "lossless", "capture_id, build_id, pid, " TRACE_MEMBERS},
+	{EVENT_GPU_TRACE_PROGRESS, "latest", "capture_id, build_id, state, elapsed_ms, frame, bytes"},
+	{EVENT_GPU_TRACE_FINISHED, "lossless",
+		"capture_id, build_id, pid, label, reason, " TRACE_MEMBERS ", warnings"},
+	{EVENT_GPU_TRACE_FAILED, "lossless", "capture_id, build_id, pid, error, label"},
 	{EVENT_CAPTURE_RECOVERED, "lossless", "capture_id"},
 	{EVENT_EVENTS_DROPPED, "lossless", "counts"},
 	{EVENT_DAEMON_STOPPING, "lossless", ""},

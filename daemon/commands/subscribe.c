@@ -272,9 +272,9 @@ static void cancel(struct daemon *daemon, struct request *request, const json_t 
 
 static const char *const event_names[] = {EVENT_PROCESS_STARTED, EVENT_PROCESS_OUTPUT,
 	EVENT_PROCESS_EXITED, EVENT_SAMPLING_PROFILE_STARTED, EVENT_SAMPLING_PROFILE_PROGRESS,
-	EVENT_SAMPLING_PROFILE_FINISHED, EVENT_SAMPLING_PROFILE_FAILED, EVENT_CAPTURE_RECOVERED, NULL};
-static const char *const later_event_names[] = {
-	"GpuTraceStarted", "GpuTraceProgress", "GpuTraceFinished", "GpuTraceFailed", NULL};
+	EVENT_SAMPLING_PROFILE_FINISHED, EVENT_SAMPLING_PROFILE_FAILED, EVENT_GPU_TRACE_STARTED,
+	EVENT_GPU_TRACE_PROGRESS, EVENT_GPU_TRACE_FINISHED, EVENT_GPU_TRACE_FAILED,
+	EVENT_CAPTURE_RECOVERED, NULL};
 
 static const struct param subscribe_params[] = {
 	{.name = "events",
@@ -282,7 +282,6 @@ static const struct param subscribe_params[] = {
 		.min = 1,
 		.max = 64,
 		.choices = event_names,
-		.later = later_event_names,
 		.about = "Which events; left out: all. DaemonStopping and EventsDropped always come."},
 	{.name = "build_id",
 		.type = PARAM_ID,

@@ -4,7 +4,6 @@
 #define UNSUPPORTED(variable, method, sentence)                                                    \
 	const struct command variable = {.name = (method), .about = (sentence)}
 
-UNSUPPORTED(start_gpu_trace_command, "StartGpuTrace", "Records frames of a build's GPU work.");
 UNSUPPORTED(query_frame_tree_command, "QueryFrameTree", "The call tree of a capture.");
 UNSUPPORTED(query_functions_command, "QueryFunctions", "The top functions of a capture.");
 UNSUPPORTED(query_callers_command, "QueryCallers", "Callers and callees of a function.");

@@ -348,12 +348,14 @@ struct channel *channel_open(
 	return channel;
 }
 
-/* The line of a start. False: it does not fit. */
+/* The line of a start; without frames it is manual: from the next boundary until stop. False: it does not fit. */
 static bool describe(struct gpu_wire_line *line, const struct gpu_range *range)
 {
 	gpu_wire_begin(line, "start");
-	gpu_wire_text(line, "by", gpu_boundary_name(range->by));
-	if (range->by == GPU_BY_LABEL) {
+	bool has_frames = range->has_frames || range->next > 0;
+	enum gpu_boundary by = has_frames ? range->by : GPU_BY_MANUAL;
+	gpu_wire_text(line, "by", gpu_boundary_name(by));
+	if (by == GPU_BY_LABEL) {
 		gpu_wire_text(line, "label", range->label);
 	}
 	if (range->has_frames) {

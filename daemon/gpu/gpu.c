@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checks.h"
+
 #define LABEL_WORD "label:"
 
 static const char *const names[] = {

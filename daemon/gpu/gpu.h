@@ -8,7 +8,6 @@
 
 #include <uv.h>
 
-#include "base/checks.h"
 #include "base/log.h"
 #include "protocol/error.h"
 
@@ -22,6 +21,7 @@
  * and asked to record then or later. All of it on the loop thread, except probe.
  */
 struct gpu_armed;
+struct checks;
 
 /* How a program's work is divided into frames. */
 enum gpu_boundary {
@@ -110,6 +110,7 @@ struct gpu_arming {
 struct gpu_backend {
 	const char *name;     /* the wire's: "renderdoc" */
 	const char *document; /* the file's final name in a capture's folder */
+	const char *magic;    /* what it begins with */
 	/*
 	 * Would it work here? True: *finding says with what. False: err is backend_unavailable, with the first thing that is missing, its detail and what
 	 * helps. environment is what a program would have (NULL: the daemon's own). Runs programs and reads files, so it blocks (seconds at most): any thread

@@ -281,6 +281,7 @@ static void status(const struct gpu_armed *armed, struct gpu_status *out)
 const struct gpu_backend gpu_renderdoc = {
 	.name = "renderdoc",
 	.document = ARTIFACT_RDC,
+	.magic = "RDOC",
 	.probe = renderdoc_probe,
 	.arm = arm,
 	.environment = environment,

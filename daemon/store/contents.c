@@ -1,14 +1,16 @@
 #include "store/contents.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/files.h"
 #include "protocol/names.h"
 
-#define CONTENTS_ORIGINALS 4 /* the journal and the record */
+#define CONTENTS_ORIGINALS 4 /* the journal, the document of a GPU trace and the record */
 
 /* The record last: while it is there, the rest can be found. */
 static const struct {
@@ -24,31 +26,85 @@ static const struct {
 	{ARTIFACT_SVG, CONTENTS_OUTPUTS},
 	{ARTIFACT_JSON, CONTENTS_OUTPUTS},
 	{ARTIFACT_SYMBOLS, CONTENTS_OUTPUTS},
+	{ARTIFACT_RDC, CONTENTS_ORIGINALS},
 	{ARTIFACT_JOURNAL, CONTENTS_ORIGINALS},
 	{CONTENTS_RECORD, CONTENTS_ORIGINALS},
 	{CONTENTS_DELETING, CONTENTS_ORIGINALS},
 };
 #define OURS (sizeof(ours) / sizeof(ours[0]))
 
+static bool remove_one(int folder_fd, const char *name, struct error *err)
+{
+	struct error reason = {0};
+	if (files_remove(folder_fd, name, &reason) || strcmp(reason.detail, "eisdir") == 0) {
+		return true;
+	}
+	if (err != NULL) {
+		*err = reason;
+	}
+	return false;
+}
+
+/* Calls look for each name with the prefix, until one is false. A folder that cannot be read has none. */
+static bool each_document(
+	int folder_fd, bool (*look)(int folder_fd, const char *name, void *context), void *context)
+{
+	bool ok = true;
+	int fd = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry = NULL;
+	if (folder == NULL && fd >= 0) {
+		close(fd);
+	}
+	while (ok && folder != NULL && (entry = readdir(folder)) != NULL) {
+		if (strncmp(entry->d_name, ARTIFACT_DOCUMENT_PREFIX, strlen(ARTIFACT_DOCUMENT_PREFIX)) ==
+			0) {
+			ok = look(folder_fd, entry->d_name, context);
+		}
+	}
+	if (folder != NULL) {
+		closedir(folder);
+	}
+	return ok;
+}
+
+static bool remove_document(int folder_fd, const char *name, void *context)
+{
+	return remove_one(folder_fd, name, context);
+}
+
+static bool count_document(int folder_fd, const char *name, void *context)
+{
+	struct stat status;
+	if (fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode)) {
+		*(uint64_t *)context += (uint64_t)status.st_size;
+	}
+	return true;
+}
+
+uint64_t contents_bytes_of_documents(int folder_fd)
+{
+	uint64_t bytes = 0;
+	each_document(folder_fd, count_document, &bytes);
+	return bytes;
+}
+
 bool contents_remove(int folder_fd, enum contents which, struct error *err)
 {
-	for (size_t i = 0; i < OURS; i++) {
-		struct error reason = {0};
-		if ((ours[i].part & which) == 0 || files_remove(folder_fd, ours[i].name, &reason) ||
-			strcmp(reason.detail, "eisdir") == 0) {
-			continue;
-		}
-		if (err != NULL) {
-			*err = reason;
-		}
+	if ((which & CONTENTS_TEMPORARIES) != 0 && !each_document(folder_fd, remove_document, err)) {
 		return false;
+	}
+	for (size_t i = 0; i < OURS; i++) {
+		if ((ours[i].part & which) != 0 && !remove_one(folder_fd, ours[i].name, err)) {
+			return false;
+		}
 	}
 	return true;
 }
 
 uint64_t contents_bytes(int folder_fd)
 {
-	uint64_t bytes = 0;
+	uint64_t bytes = contents_bytes_of_documents(folder_fd);
 	struct stat status;
 	for (size_t i = 0; i < OURS; i++) {
 		if (fstatat(folder_fd, ours[i].name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&

@@ -16,13 +16,15 @@
 enum contents {
 	CONTENTS_TEMPORARIES = 1, /* what was being written */
 	CONTENTS_OUTPUTS = 2,     /* what can be made again from the journal */
-	CONTENTS_ALL = 7,         /* and the journal, and the record */
+	CONTENTS_ALL = 7,         /* and the journal, the document of a GPU trace, and the record */
 };
 
 /* Removes those of ours that are there. The first failure ends it. */
 bool contents_remove(int folder_fd, enum contents which, struct error *err);
 /* What ours take together. */
 uint64_t contents_bytes(int folder_fd);
+/* What those take that begin with ARTIFACT_DOCUMENT_PREFIX: a program that is being recorded writes them. */
+uint64_t contents_bytes_of_documents(int folder_fd);
 /* Is there a regular file of that name? */
 bool contents_has(int folder_fd, const char *name);
 

@@ -29,8 +29,6 @@ UNTESTABLE = {
     "addresses travel as strings (`\"0x…\"`);": "no method that is built carries an address",
     "The gate's arguments and pipe words are part of the project's `protocol/gate.h`, which the daemon and every client in C share;":
         "says where the source stands; what it says of the gate is tested",
-    "`GpuTraceStarted` · `GpuTraceProgress {…, frame, bytes}` · `GpuTraceFinished {capture_id, build_id, backend, trace_path, …}` · `GpuTraceFailed`":
-        "not built: StartGpuTrace is tested to say so",
     "and old segments can be dropped (flight recorder).": "not built: ring_ms is tested to say so",
     "(off-CPU: microseconds;": "not built: mode offcpu is tested to say so",
 }

@@ -4,6 +4,7 @@ import glob
 import os
 import shutil
 import tempfile
+import time
 
 from fake_gpu_layer import Layer, Parts
 from harness import Daemon
@@ -40,6 +41,11 @@ class Stage:
         """Private folders of armed programs, of all daemons of this machine that have no $XDG_RUNTIME_DIR of their own."""
         return set(glob.glob("/tmp/profd-gpu-??????"))
 
+    @staticmethod
+    def describe():
+        with Daemon() as daemon:
+            return daemon.connect().call("Describe")
+
     def launch(self, build_id="engine", argv=PROGRAM, **options):
         return self.client.call("LaunchProcess", **dict({"argv": argv, "build_id": build_id, "gpu": {}}, **options))["pid"]
 
@@ -61,3 +67,39 @@ class Stage:
                 yield pid, layer
         finally:
             self.client.call("StopProcess", build_id=build_id, signal="KILL")
+
+
+def write_document(start, data=b"RDOC" + bytes(60), name="_capture.rdc"):
+    """As RenderDoc names what it writes; its path."""
+    path = start["template"] + name
+    with open(path, "wb") as file:
+        file.write(data)
+    return path
+
+
+def record(layer, start, first, last, mono_ns=None, **more):
+    """A good recording: capturing, frames, the document. Returns the document's path."""
+    layer.say("capturing", frame=first, wall_ns=time.time_ns(), mono_ns=mono_ns or time.monotonic_ns())
+    for number in range(first, last + 1):
+        layer.frame(number)
+    path = write_document(start, **more)
+    layer.frame(last + 1)
+    layer.say("document", path=path, bytes=os.path.getsize(path), first=first, last=last)
+    return path
+
+
+def start(stage, **params):
+    return stage.client.call("StartGpuTrace", **dict({"build_id": "engine"}, **params))
+
+
+def begin(layer, frame):
+    """The recording begins."""
+    layer.say("capturing", frame=frame, wall_ns=time.time_ns(), mono_ns=time.monotonic_ns())
+
+
+def failure(stage, layer, code, text="as the layer says", **params):
+    """The event of a trace that ends with this fault of the layer's."""
+    capture_id = start(stage, **dict({"start_frame": 900}, **params))["capture_id"]
+    layer.wait_for("start")
+    layer.say("fault", code=code, text=text)
+    return stage.client.wait_event("GpuTraceFailed", capture_id=capture_id)

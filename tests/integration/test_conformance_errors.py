@@ -121,7 +121,8 @@ def test_the_codes_are_those_of_the_list():
         fails("capture_busy", "StartSamplingProfile", build_id="b")
         fails("launch_failed", "LaunchProcess", argv=["/nonexistent"])
         fails("not_permitted", "StartSamplingProfile", pid=os.getpid()) if os.geteuid() else None
-        fails("unsupported", "StartGpuTrace")
+        fails("unsupported", "QueryLines")
+        fails("gpu_not_armed", "StartGpuTrace", build_id="b")
         fails("hz_too_high", "LaunchProcess", argv=TRUE, profile={"hz": 2 ** 40})
         fails("timeout", "WaitCapture", capture_id=capture, timeout_ms=1)
         fails("io", "WriteStdin", build_id="deaf", data="x")

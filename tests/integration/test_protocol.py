@@ -8,9 +8,9 @@ from harness import Daemon, main, program
 # Chapter 4 of the contract: the methods of this version, and those of later ones.
 BUILT = """Hello Ping GetStatus Describe Doctor Subscribe Unsubscribe Cancel Shutdown LaunchProcess ResumeProcess
     StopProcess ListProcesses GetProcess StartSamplingProfile StopCapture WaitCapture ListCaptures GetCapture
-    DeleteCapture UpdateCapture SymbolizeCapture AdoptProcess SignalProcess WriteStdin ResizePty GetOutput""".split()
-LATER = """StartGpuTrace
-    QueryFrameTree QueryFunctions QueryCallers QueryLines QueryThreads
+    DeleteCapture UpdateCapture SymbolizeCapture AdoptProcess SignalProcess WriteStdin ResizePty GetOutput
+    StartGpuTrace""".split()
+LATER = """QueryFrameTree QueryFunctions QueryCallers QueryLines QueryThreads
     QueryImages QueryTimeline DiffCaptures ExportCapture ImportCapture""".split()
 
 
@@ -33,7 +33,7 @@ def test_hello_says_who_answers_and_what_works():
         assert hello["protocol"] == {"major": 1, "minor": 0}
         assert len(hello["instance_id"]) == 32
         assert sorted(hello["capabilities"]["methods"]) == sorted(BUILT)
-        assert hello["capabilities"]["stdio"] == ["pipe", "null", "file", "pty"] and hello["capabilities"]["gpu"] == []
+        assert hello["capabilities"]["stdio"] == ["pipe", "null", "file", "pty"] and hello["capabilities"]["gpu"] == ["document"]
         assert hello["limits"]["request_bytes"] == 1 << 20 and hello["limits"]["builds"] == 64
 
 

@@ -1,0 +1,119 @@
+#include "capture/trace_failure.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WHEN_BYTES 128
+
+bool trace_failure_needs_probe(const struct trace_ending *ending)
+{
+	return !ending->has_begun && ending->status.processes == 0;
+}
+
+/* "the program ended with status 0", or how long was waited. */
+static void describe_when(const struct trace_ending *ending, char when[WHEN_BYTES])
+{
+	if (ending->has_exited) {
+		snprintf(when, WHEN_BYTES, "the program %s", ending->how_it_ended);
+	} else {
+		snprintf(when, WHEN_BYTES, "within %" PRIu64 " ms", ending->waited_ms);
+	}
+}
+
+static void no_calls(struct error *err, const char *detail, const char *hint)
+{
+	error_detail(err, detail);
+	error_hint(err, "%s", hint);
+}
+
+static void explain_no_calls(const struct trace_ending *ending, struct error *err)
+{
+	const struct gpu_status *status = &ending->status;
+	char when[WHEN_BYTES];
+	describe_when(ending, when);
+	if (status->processes == 0) {
+		error_set(err, ERROR_GPU_NO_CALLS,
+			"no process of the build used Vulkan with profd's layer in it: %s", when);
+		no_calls(err, "layer_not_loaded",
+			"the program makes no Vulkan call, or is set-user-id, has the Vulkan loader linked "
+			"statically, or runs in a sandbox that hides its environment or profd's socket");
+	} else if (status->devices == 0) {
+		error_set(err, ERROR_GPU_NO_CALLS, "%s made a Vulkan instance but no device: %s",
+			status->exe, when);
+		no_calls(err, "no_device", "profctl doctor tells which devices there are");
+	} else {
+		error_set(err, ERROR_GPU_NO_CALLS,
+			"%s gave its device %s no work beyond frame %" PRIu64 ": %s", status->exe,
+			status->device.name, status->frame, when);
+		no_calls(err, "gpu_idle", "start the trace when the program works with the GPU");
+	}
+}
+
+static void explain_frames(const struct trace_ending *ending, struct error *err)
+{
+	const struct gpu_status *status = &ending->status;
+	const struct gpu_range *range = ending->range;
+	char when[WHEN_BYTES], wanted[64] = "the next frame";
+	describe_when(ending, when);
+	if (range->has_frames) {
+		snprintf(wanted, sizeof(wanted), "frame %" PRIu64, range->first);
+	}
+	error_set(err, ERROR_GPU_FRAME_NOT_REACHED,
+		"%s was not reached: %s, in frame %" PRIu64 " (by %s)", wanted, when, status->frame,
+		status->frame_by[0] != '\0' ? status->frame_by : gpu_boundary_name(range->by));
+	error_detail(err, "frames_not_reached");
+	error_hint(err, strcmp(status->frame_by, "submit") == 0
+						? "ask for earlier frames, or let the program run longer"
+						: "ask for earlier frames, let the program run longer, or count by "
+						  "frame_by: submit");
+}
+
+void trace_failure_explain(const struct trace_ending *ending, struct error *err)
+{
+	const struct gpu_status *status = &ending->status;
+	bool has_worked =
+		status->has_frame && status->frame > (ending->had_frame ? ending->start_frame : 0);
+	if (ending->has_begun) {
+		error_set(err, ERROR_INTERRUPTED,
+			"the program %s while it was being recorded, in frame %" PRIu64 " of a recording from "
+			"frame %" PRIu64 " on: its document is lost",
+			ending->has_exited ? ending->how_it_ended : "closed its connection", status->frame,
+			ending->first_frame);
+		error_detail(err, "exited_mid_capture");
+		error_hint(err, "let the program end by itself, or record fewer frames");
+	} else if (status->devices == 0 || !has_worked) {
+		explain_no_calls(ending, err);
+	} else {
+		explain_frames(ending, err);
+	}
+}
+
+/* Numbers of frames that are counted in another way, or from another moment, say nothing. */
+static bool is_comparable(const struct trace_ending *ending)
+{
+	const struct gpu_range *range = ending->range;
+	return range->by == GPU_BY_AUTO ||
+		   (range->by != GPU_BY_LABEL &&
+			   strcmp(gpu_boundary_name(range->by), ending->status.frame_by) == 0);
+}
+
+bool trace_failure_is_late(const struct trace_ending *ending, struct error *err)
+{
+	const struct gpu_status *status = &ending->status;
+	const struct gpu_range *range = ending->range;
+	/* That it is in frame 0 a program says also before the frame has begun. */
+	bool has_passed = status->frame > range->first ||
+					  (status->frame == range->first && (range->first > 0 || ending->is_refused));
+	if (ending->has_begun || !range->has_frames || !status->has_frame || status->devices == 0 ||
+		!is_comparable(ending) || !has_passed) {
+		return false;
+	}
+	error_set(err, ERROR_GPU_FRAME_NOT_REACHED,
+		"frame %" PRIu64 " has begun already: the program is in frame %" PRIu64 " (by %s)",
+		range->first, status->frame,
+		status->frame_by[0] != '\0' ? status->frame_by : gpu_boundary_name(range->by));
+	error_detail(err, "frame_passed");
+	error_hint(err, "ask for a later start_frame, or for the next frames with frames");
+	return true;
+}

@@ -1,0 +1,32 @@
+#ifndef CAPTURE_TRACE_FAILURE_H
+#define CAPTURE_TRACE_FAILURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpu/gpu.h"
+#include "protocol/error.h"
+
+/* Why a GPU trace has no document, in the order of what is more likely the cause. Pure. */
+
+struct trace_ending {
+	const struct gpu_range *range;
+	struct gpu_status status; /* as it was at the end */
+	bool has_begun;           /* the document had begun, with this frame: */
+	uint64_t first_frame;
+	bool had_frame; /* the program's frame was known when the trace was started: */
+	uint64_t start_frame;
+	bool is_refused;       /* the program said that it could not begin */
+	uint64_t waited_ms;    /* for the first frame */
+	bool has_exited;       /* the build */
+	char how_it_ended[64]; /* "was ended by SIGKILL", "ended with status 3"; with has_exited */
+};
+
+/* No process ever made a Vulkan instance with our layer in it: only a probe can tell whether that is the machine's doing. */
+bool trace_failure_needs_probe(const struct trace_ending *ending);
+/* gpu_no_calls (layer_not_loaded, no_device, gpu_idle), gpu_frame_not_reached (frames_not_reached), interrupted (exited_mid_capture). */
+void trace_failure_explain(const struct trace_ending *ending, struct error *err);
+/* The layer could not begin because the first frame was over already: gpu_frame_not_reached, frame_passed. False: that is not why. */
+bool trace_failure_is_late(const struct trace_ending *ending, struct error *err);
+
+#endif

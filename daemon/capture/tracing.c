@@ -1,0 +1,561 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "base/clock.h"
+#include "capture/document.h"
+#include "capture/recording.h"
+#include "capture/trace_failure.h"
+#include "capture/trace_record.h"
+#include "protocol/limits.h"
+#include "protocol/names.h"
+#include "store/contents.h"
+
+/*
+ * All of a GPU trace:
+ *
+ *   armed ──capturing──► sampling ──document──► a worker looks at it and renames it ──► finished
+ *     └────────────────────┴── fault, gone, exit, no answer ──► (a worker asks the machine) ──► failed
+ *
+ * A stop, whoever wants it, is a word to the program; what comes of it is told by the program, or by its end.
+ */
+#define EXIT_TICK_MS 10   /* what an ended program has said is read meanwhile */
+#define EXIT_MS      1000 /* and so long its children may still say something */
+
+struct tracing {
+	struct gpu_program *program; /* a hold */
+	bool is_listening;
+	struct gpu_range range; /* path_template is owned */
+	uint64_t duration_ms, timeout_ms;
+	struct trace_ending ending; /* what is known for it so far */
+	bool is_asked_to_stop, has_exited;
+	uint64_t exited_ns;
+	struct {
+		int64_t frame;
+		uint64_t bytes;
+		const char *state;
+	} told; /* by the last progress */
+	/* The worker's. */
+	char *document_path; /* owned; NULL */
+	uint64_t document_bytes, first_frame, last_frame;
+	bool is_document_good, is_machine_good;
+	struct error error;
+};
+
+void tracing_destroy(struct tracing *tracing)
+{
+	if (tracing == NULL) {
+		return;
+	}
+	if (tracing->is_listening) {
+		tracing->program->backend->listen(tracing->program->armed, NULL, NULL);
+	}
+	gpu_program_release(tracing->program);
+	free((char *)tracing->range.path_template);
+	free(tracing->document_path);
+	free(tracing);
+}
+
+static void stop_listening(struct tracing *tracing)
+{
+	if (tracing->is_listening) {
+		tracing->is_listening = false;
+		tracing->program->backend->listen(tracing->program->armed, NULL, NULL);
+	}
+}
+
+static void take_status(struct capture *capture)
+{
+	struct tracing *tracing = capture->tracing;
+	tracing->program->backend->status(tracing->program->armed, &tracing->ending.status);
+	trace_record_set_status(
+		capture->record.trace, &tracing->ending.status, tracing->ending.has_begun);
+}
+
+static uint64_t elapsed_ms(const struct capture *capture, uint64_t now_ns)
+{
+	return capture->started_ns != 0 && now_ns > capture->started_ns
+			   ? (now_ns - capture->started_ns) / 1000000
+			   : 0;
+}
+
+/* Progress, when there is any. */
+static void tell(uv_timer_t *timer)
+{
+	struct capture *capture = timer->data;
+	struct tracing *tracing = capture->tracing;
+	take_status(capture);
+	const struct gpu_status *status = &tracing->ending.status;
+	int64_t frame = status->has_frame ? (int64_t)status->frame : -1;
+	uint64_t bytes = contents_bytes_of_documents(capture->folder.fd);
+	if (frame == tracing->told.frame && bytes == tracing->told.bytes &&
+		capture->record.state == tracing->told.state) {
+		return;
+	}
+	tracing->told.frame = frame;
+	tracing->told.bytes = bytes;
+	tracing->told.state = capture->record.state;
+	capture_publish(capture, EVENT_GPU_TRACE_PROGRESS, EVENTS_LATEST,
+		record_trace_progress(
+			&capture->record, elapsed_ms(capture, clock_monotonic_ns()), frame, bytes));
+}
+
+/* Nothing more is waited for. False: it is ending already. */
+static bool begin_end(struct capture *capture, const char *reason)
+{
+	if (capture->phase > CAPTURE_SAMPLING) {
+		return false;
+	}
+	take_status(capture);
+	stop_listening(capture->tracing);
+	capture->phase = CAPTURE_STOPPING;
+	capture->ended_ns = clock_monotonic_ns();
+	capture->record.ended_unix_us = clock_unix_us();
+	capture->record.elapsed_ms = elapsed_ms(capture, capture->ended_ns);
+	if (capture->record.reason == NULL) {
+		capture->record.reason = reason;
+	}
+	uv_timer_stop(&capture->tick);
+	uv_timer_stop(&capture->duration);
+	uv_timer_stop(&capture->defer);
+	process_unwatch(&capture->watch);
+	return true;
+}
+
+static void fail(struct capture *capture, const struct error *err)
+{
+	if (capture->discard) {
+		ending_cancel(capture);
+	} else {
+		contents_remove(capture->folder.fd, CONTENTS_TEMPORARIES, NULL);
+		ending_fail(capture, err);
+	}
+}
+
+/* Worker: whether any program could have been recorded here. */
+static void ask_machine(uv_work_t *work)
+{
+	struct capture *capture = work->data;
+	struct tracing *tracing = capture->tracing;
+	const struct gpu_backend *backend = tracing->program->backend;
+	struct gpu_finding finding;
+	tracing->is_machine_good =
+		backend->probe(backend->surroundings(tracing->program->armed), &finding, &tracing->error);
+}
+
+static void machine_asked(uv_work_t *work, int status)
+{
+	struct capture *capture = work->data;
+	struct tracing *tracing = capture->tracing;
+	(void)status;
+	if (tracing->is_machine_good) {
+		tracing->error = (struct error){0};
+		trace_failure_explain(&tracing->ending, &tracing->error);
+	}
+	fail(capture, &tracing->error);
+}
+
+/* There is no document, and none will come. */
+static void conclude(struct capture *capture, const char *reason)
+{
+	struct tracing *tracing = capture->tracing;
+	struct error err = {0};
+	if (!begin_end(capture, reason)) {
+		return;
+	}
+	tracing->ending.waited_ms = (capture->ended_ns - capture->armed_ns) / 1000000;
+	if (capture->failure.code != ERROR_NONE || capture->discard) {
+		fail(capture, &capture->failure);
+	} else if (trace_failure_needs_probe(&tracing->ending)) {
+		capture->work.data = capture;
+		uv_queue_work(capture->captures->options.loop, &capture->work, ask_machine, machine_asked);
+	} else {
+		trace_failure_explain(&tracing->ending, &err);
+		fail(capture, &err);
+	}
+}
+
+/* Stopping. */
+
+static void conclude_later(uv_timer_t *timer)
+{
+	conclude(timer->data, "stopped");
+}
+
+static void no_answer(uv_timer_t *timer)
+{
+	struct capture *capture = timer->data;
+	struct error err = {0};
+	uint64_t limit_ms =
+		capture->tracing->ending.has_begun ? LIMIT_GPU_DOCUMENT_MS : LIMIT_GPU_ANSWER_MS;
+	if (begin_end(capture, "stopped")) {
+		error_set(&err, ERROR_TIMEOUT,
+			"process %d was asked to end the recording and did not answer within %" PRIu64 " ms",
+			(int)capture->tracing->ending.status.pid, limit_ms);
+		error_detail(&err, "no_answer");
+		error_hint(&err, "the program hangs, or a debugger holds it: stop it");
+		fail(capture, &err);
+	}
+}
+
+void tracing_stop(struct capture *capture, const char *reason)
+{
+	struct tracing *tracing = capture->tracing;
+	if (capture->phase > CAPTURE_SAMPLING || tracing->is_asked_to_stop) {
+		return;
+	}
+	tracing->is_asked_to_stop = true;
+	capture->record.reason = reason;
+	if (!tracing->program->backend->stop(tracing->program->armed)) {
+		uv_timer_start(&capture->defer, conclude_later, 0, 0);
+		return;
+	}
+	uv_timer_start(&capture->duration, no_answer,
+		tracing->ending.has_begun ? LIMIT_GPU_DOCUMENT_MS : LIMIT_GPU_ANSWER_MS, 0);
+}
+
+static void time_over(uv_timer_t *timer)
+{
+	struct capture *capture = timer->data;
+	tracing_stop(capture, capture->tracing->ending.has_begun ? "duration" : "timeout");
+}
+
+/* The document. */
+
+/* Worker. */
+static void take_document(uv_work_t *work)
+{
+	struct capture *capture = work->data;
+	struct tracing *tracing = capture->tracing;
+	const struct gpu_backend *backend = tracing->program->backend;
+	tracing->is_document_good = document_take(capture->folder.fd, tracing->document_path,
+		backend->magic, backend->document, &tracing->document_bytes, &tracing->error);
+}
+
+static void warn_of_cut(struct capture *capture)
+{
+	const struct tracing *tracing = capture->tracing;
+	const struct gpu_range *range = &tracing->range;
+	uint64_t asked = range->has_frames ? range->last - range->first + 1 : range->next;
+	uint64_t got = tracing->last_frame - tracing->first_frame + 1;
+	char message[160];
+	if (asked > got) {
+		snprintf(message, sizeof(message),
+			"the recording ended early: it has %" PRIu64 " of the %" PRIu64 " frames", got, asked);
+		record_warn(&capture->record, "range_cut", message, "let the program run longer");
+	}
+}
+
+static void document_taken(uv_work_t *work, int status)
+{
+	struct capture *capture = work->data;
+	struct tracing *tracing = capture->tracing;
+	(void)status;
+	if (capture->discard || !tracing->is_document_good) {
+		fail(capture, &tracing->error);
+		return;
+	}
+	trace_record_set_document(capture->record.trace, capture->folder.path,
+		tracing->program->backend->document, tracing->document_bytes, tracing->first_frame,
+		tracing->last_frame);
+	warn_of_cut(capture);
+	ending_finish(capture);
+}
+
+static void on_document(void *context, const struct gpu_document *document)
+{
+	struct capture *capture = context;
+	struct tracing *tracing = capture->tracing;
+	struct error err = {0};
+	tracing->document_path = strdup(document->path);
+	tracing->first_frame = document->first;
+	tracing->last_frame = document->last;
+	if (!begin_end(capture, tracing->has_exited ? "target_exited" : "frames")) {
+		return;
+	}
+	if (tracing->document_path == NULL) {
+		error_set(&err, ERROR_LIMIT_EXCEEDED, "no memory for the document's path");
+		fail(capture, &err);
+		return;
+	}
+	capture->record.state = "writing";
+	capture->work.data = capture;
+	uv_queue_work(capture->captures->options.loop, &capture->work, take_document, document_taken);
+}
+
+/* What else the program tells. */
+
+static void on_frame(void *context, uint64_t frame)
+{
+	(void)context; /* the next progress tells it */
+	(void)frame;
+}
+
+/* The program's clock is ours; but what it says is checked. */
+static void date(struct capture *capture, uint64_t wall_ns, uint64_t mono_ns)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	bool is_likely = mono_ns >= capture->armed_ns && mono_ns <= now_ns;
+	capture->started_ns = is_likely ? mono_ns : now_ns;
+	capture->record.started_unix_us = is_likely && wall_ns > 0 ? wall_ns / 1000 : clock_unix_us();
+}
+
+static void on_capturing(void *context, uint64_t frame, uint64_t wall_ns, uint64_t mono_ns)
+{
+	struct capture *capture = context;
+	struct tracing *tracing = capture->tracing;
+	tracing->ending.has_begun = true;
+	tracing->ending.first_frame = frame;
+	date(capture, wall_ns, mono_ns);
+	capture->phase = CAPTURE_SAMPLING;
+	capture->record.state = "sampling";
+	take_status(capture);
+	trace_record_set_begin(capture->record.trace, frame, capture->started_ns / 1000);
+	capture_keep(capture);
+	capture_publish(
+		capture, EVENT_GPU_TRACE_STARTED, EVENTS_LOSSLESS, record_started(&capture->record));
+	if (tracing->is_asked_to_stop) {
+		uv_timer_start(&capture->duration, no_answer, LIMIT_GPU_DOCUMENT_MS, 0);
+	} else if (tracing->duration_ms > 0) {
+		uint64_t passed_ms = elapsed_ms(capture, clock_monotonic_ns());
+		uv_timer_start(&capture->duration, time_over,
+			tracing->duration_ms > passed_ms ? tracing->duration_ms - passed_ms + 1 : 0, 0);
+	} else {
+		uv_timer_stop(&capture->duration);
+	}
+}
+
+static void on_fault(void *context, const struct error *fault)
+{
+	struct capture *capture = context;
+	struct tracing *tracing = capture->tracing;
+	struct error err = *fault;
+	take_status(capture);
+	if (tracing->is_asked_to_stop && !tracing->ending.has_begun) {
+		conclude(capture, "stopped");
+		return;
+	}
+	if (strcmp(fault->detail, "start_failed") == 0) {
+		tracing->ending.is_refused = true;
+		trace_failure_is_late(&tracing->ending, &err);
+	}
+	if (begin_end(capture, "failed")) {
+		fail(capture, &err);
+	}
+}
+
+static void exit_over(uv_timer_t *timer)
+{
+	conclude(timer->data, "target_exited");
+}
+
+/* The process that was recorded is gone. How it ended, the build's end tells, when it was the build. */
+static void on_gone(void *context)
+{
+	struct capture *capture = context;
+	if (capture->tracing->has_exited) {
+		conclude(capture, "target_exited");
+	} else {
+		uv_timer_start(&capture->duration, exit_over, EXIT_MS, 0);
+	}
+}
+
+static const struct gpu_listener listener = {
+	.frame = on_frame,
+	.capturing = on_capturing,
+	.document = on_document,
+	.fault = on_fault,
+	.gone = on_gone,
+};
+
+/* The build. */
+
+static void start_waiting(struct capture *capture)
+{
+	/* Time begins with the program; a recording that has begun already waits for no first frame. */
+	if (!capture->tracing->ending.has_begun && !capture->tracing->is_asked_to_stop) {
+		capture->armed_ns = clock_monotonic_ns();
+		uv_update_time(capture->captures->options.loop);
+		uv_timer_start(&capture->duration, time_over, capture->tracing->timeout_ms + 1, 0);
+	}
+}
+
+static void process_runs(void *context, struct process *process)
+{
+	(void)process;
+	start_waiting(context);
+}
+
+static void process_failed(void *context, struct process *process, const struct error *err)
+{
+	struct capture *capture = context;
+	(void)process;
+	capture->failure = *err;
+	conclude(capture, "target_exited");
+}
+
+/* What it has said last is read first; its children may be who works with the GPU. */
+static void look_after_exit(uv_timer_t *timer)
+{
+	struct capture *capture = timer->data;
+	struct tracing *tracing = capture->tracing;
+	take_status(capture);
+	if (tracing->ending.status.connected == 0 ||
+		clock_monotonic_ns() - tracing->exited_ns > EXIT_MS * UINT64_C(1000000)) {
+		conclude(capture, "target_exited");
+	}
+}
+
+static void describe_exit(const struct record *record, char *text, size_t size)
+{
+	const char *name = record->was_signalled ? sigabbrev_np(record->signal) : NULL;
+	if (!record->has_exit) {
+		snprintf(text, size, "ended");
+	} else if (!record->was_signalled) {
+		snprintf(text, size, "ended with status %d", record->exit_code);
+	} else {
+		snprintf(text, size, "was ended by %s%s", name != NULL ? "SIG" : "a signal",
+			name != NULL ? name : "");
+	}
+}
+
+static void process_exited(void *context, struct process *process)
+{
+	struct capture *capture = context;
+	struct tracing *tracing = capture->tracing;
+	record_set_exit(&capture->record, process);
+	if (process_launch_error(process) != NULL) {
+		capture->failure = *process_launch_error(process);
+	}
+	tracing->has_exited = tracing->ending.has_exited = true;
+	tracing->exited_ns = clock_monotonic_ns();
+	describe_exit(
+		&capture->record, tracing->ending.how_it_ended, sizeof(tracing->ending.how_it_ended));
+	uv_timer_stop(&capture->duration);
+	uv_timer_start(&capture->tick, look_after_exit, 0, EXIT_TICK_MS);
+}
+
+static const struct process_watch_ops watch_ops = {
+	.running = process_runs,
+	.failed = process_failed,
+	.exited = process_exited,
+};
+
+/* Starting. */
+
+static bool check_busy(
+	const struct captures *captures, const struct gpu_program *program, struct error *err)
+{
+	for (const struct capture *other = captures->first; other != NULL; other = other->next) {
+		if (other->tracing != NULL && other->tracing->program == program &&
+			other->phase <= CAPTURE_SAMPLING) {
+			error_set(err, ERROR_CAPTURE_BUSY,
+				"the build's GPU work is recorded already, by the capture %s", other->record.id);
+			return error_detail(err, "gpu_busy");
+		}
+	}
+	return true;
+}
+
+static bool check_late(const struct capture_trace_options *options, struct error *err)
+{
+	struct trace_ending ending = {.range = &options->range};
+	options->program->backend->status(options->program->armed, &ending.status);
+	return !trace_failure_is_late(&ending, err);
+}
+
+static bool check_space(const struct capture *capture, struct error *err)
+{
+	struct statvfs status;
+	if (fstatvfs(capture->folder.fd, &status) != 0) {
+		return error_errno(err, "examine %s", capture->folder.path);
+	}
+	uint64_t free_bytes = (uint64_t)status.f_bavail * status.f_frsize;
+	if (free_bytes < LIMIT_GPU_FREE_BYTES) {
+		return error_set(err, ERROR_DISK_FULL,
+			"%s has %" PRIu64 " bytes free, less than the %d that a document wants at least",
+			capture->folder.path, free_bytes, LIMIT_GPU_FREE_BYTES);
+	}
+	return true;
+}
+
+static bool create_tracing(
+	struct capture *capture, const struct capture_trace_options *options, struct error *err)
+{
+	struct tracing *tracing = calloc(1, sizeof(*tracing));
+	char *path = NULL;
+	if (tracing == NULL ||
+		asprintf(&path, "%s/" ARTIFACT_DOCUMENT_PREFIX, capture->folder.path) < 0) {
+		free(tracing);
+		return error_set(err, ERROR_LIMIT_EXCEEDED, "no memory for a GPU trace");
+	}
+	capture->tracing = tracing;
+	tracing->program = gpu_program_hold(options->program);
+	tracing->range = options->range;
+	tracing->range.path_template = path;
+	tracing->duration_ms = options->duration_ms;
+	tracing->timeout_ms = options->timeout_ms;
+	tracing->ending.range = &tracing->range;
+	tracing->told.frame = -1;
+	tracing->told.state = capture->record.state;
+	take_status(capture);
+	tracing->ending.had_frame = tracing->ending.status.has_frame;
+	tracing->ending.start_frame = tracing->ending.status.frame;
+	return true;
+}
+
+static bool start(struct capture *capture, struct error *err)
+{
+	struct tracing *tracing = capture->tracing;
+	const struct gpu_backend *backend = tracing->program->backend;
+	if (!backend->start(tracing->program->armed, &tracing->range, err)) {
+		return false;
+	}
+	backend->listen(tracing->program->armed, &listener, capture);
+	tracing->is_listening = true;
+	return true;
+}
+
+static void watch(struct capture *capture, struct process *process)
+{
+	capture_init_handles(capture);
+	capture->watch.ops = &watch_ops;
+	capture->watch.context = capture;
+	process_watch(process, &capture->watch);
+	uv_timer_start(&capture->tick, tell, capture->progress_ms, capture->progress_ms);
+	if (process_state(process) == PROCESS_RUNNING) {
+		start_waiting(capture);
+	}
+}
+
+struct capture *captures_trace(
+	struct captures *captures, const struct capture_trace_options *options, struct error *err)
+{
+	struct process *process = options->process;
+	if (!starting_check_process(process, err) || !check_busy(captures, options->program, err) ||
+		!check_late(options, err) || !starting_check_room(captures, err)) {
+		return NULL;
+	}
+	struct capture *capture = starting_create(
+		captures, process, process_pid(process), options->label, options->asked, err);
+	if (capture == NULL) {
+		return NULL;
+	}
+	capture->progress_ms = options->progress_ms;
+	capture->record.trace = trace_record_create(
+		options->program->backend, &options->range, options->duration_ms, options->timeout_ms);
+	if (!starting_make_folder(capture, options->output_dir, err) || !check_space(capture, err) ||
+		!create_tracing(capture, options, err) || !starting_put_record(capture, err) ||
+		!start(capture, err)) {
+		starting_undo(capture);
+		return NULL;
+	}
+	watch(capture, process);
+	captures_add(captures, capture);
+	log_write(captures->options.log, LOG_INFO, "capture",
+		"%s of the GPU work of process %d begins, by %s", capture->record.id,
+		(int)process_pid(process), options->program->backend->name);
+	return capture;
+}

@@ -1,0 +1,211 @@
+"""docs/protocol.md on GPU traces, with a layer that the test plays (the real one has tests of its own)."""
+import os
+import signal
+import time
+
+from contract import SENTENCE
+from fake_gpu_layer import environment_of
+from gpu_stage import PROGRAM, Stage, begin, failure, record, start, write_document
+from harness import main
+
+
+@SENTENCE("`StartGpuTrace` | build_id; start_frame?, end_frame? (numbered from 0, both included) or frames? (from the next on) or "
+          "duration_ms? (none of them: until stopped); frame_by?: `auto` (default), `present`, `submit`, `label:PREFIX`, `manual`; kind?: "
+          "`document` (default), `timeline`; device?; output_dir?;", "timeout_ms? (60,000: how long the first frame is waited for), label?, "
+          "progress_ms? (250), subscribe? (true), on_client_exit?: `continue` (default), `stop`; request_key? |")
+def test_what_a_trace_can_be_asked_for():
+    with Stage() as stage, stage.program() as (_, layer):
+        described, = stage.client.call("Describe", method="StartGpuTrace")["methods"]
+        defaults = {param["name"]: param.get("default") for param in described["params"]}
+        assert (defaults["frame_by"], defaults["kind"], defaults["timeout_ms"], defaults["progress_ms"], defaults["subscribe"],
+                defaults["on_client_exit"]) == ("auto", "document", 60000, 250, True, "continue")
+        for name, value in (("kind", "timeline"), ("device", "llvmpipe")):
+            error = stage.client.fails("StartGpuTrace", build_id="engine", **{name: value})
+            assert error.code == "unsupported" and value in error.message, error.error
+        for wrong in ({"start_frame": -1}, {"start_frame": 4, "end_frame": 3}, {"end_frame": 3}, {"frames": 0}, {"frames": 1, "start_frame": 1},
+                      {"frames": 1, "duration_ms": 1}, {"start_frame": 1, "duration_ms": 1}, {"frame_by": "draw"}, {"frame_by": "label:"},
+                      {"frame_by": "manual", "frames": 1}, {"frame_by": "manual", "start_frame": 1}, {"timeout_ms": 0}):
+            assert stage.client.fails("StartGpuTrace", build_id="engine", **wrong).code == "bad_params", wrong
+        for wished, said in (({"start_frame": 0}, {"by": "auto", "first": "0", "last": "0"}),
+                             ({"start_frame": 2, "end_frame": 9, "frame_by": "present"}, {"by": "present", "first": "2", "last": "9"}),
+                             ({"frames": 5, "frame_by": "submit"}, {"by": "submit", "next": "5"}),
+                             ({"frames": 1, "frame_by": "label:x"}, {"by": "label", "label": "x", "next": "1"}),
+                             ({"duration_ms": 60000}, {"by": "manual"}), ({}, {"by": "manual"})):
+            capture_id = start(stage, **wished)["capture_id"]
+            asked = layer.wait_for("start")
+            assert dict(asked, template=None) == dict(said, template=None), asked
+            record(layer, asked, 0, 0)
+            assert stage.client.call("WaitCapture", capture_id=capture_id)["state"] == "finished"
+        # A repeated request is the same trace; one whose client has gone with on_client_exit stop is stopped.
+        other = stage.daemon.connect()
+        first = other.call("StartGpuTrace", build_id="engine", on_client_exit="stop", request_key="k", subscribe=False)
+        assert other.call("StartGpuTrace", build_id="engine", on_client_exit="stop", request_key="k", subscribe=False) == first
+        layer.wait_for("start")
+        other.close()
+        layer.wait_for("stop")
+        layer.say("fault", code="not_capturing", text="")
+
+
+@SENTENCE("| capture_id, state, backend, and the other effective values that `GpuTraceStarted` tells, null where not known yet; warnings.",
+          "The reply comes once the program is asked: state `armed` until the first frame is recorded",
+          "`GpuTraceStarted {capture_id, build_id, pid, backend, backend_version, trace_kind, frame_by, start_frame, end_frame, frames, "
+          "duration_ms, timeout_ms, first_frame, last_frame, traced_pid, traced_exe, device, started_mono_us, trace_path, artifacts}` (with "
+          "the first frame that is recorded; `started_mono_us` is its CLOCK_MONOTONIC, as the samples' times) · `GpuTraceProgress {capture_id, "
+          "build_id, state, elapsed_ms, frame, bytes}` (only when something has changed; frame is the program's, also before the first that "
+          "is recorded) · `GpuTraceFinished {capture_id, build_id, pid, label, reason, backend, backend_version, trace_kind, frame_by, "
+          "start_frame, end_frame, frames, duration_ms, timeout_ms, first_frame, last_frame, traced_pid, traced_exe, device, started_mono_us, "
+          "trace_path, artifacts, warnings}` where reason is `frames`, `duration`, `stopped`, `target_exited`, `client_exited`, "
+          "`daemon_shutdown` or `timeout`, device is {name, type, driver, uuid, index}, and `backend_version` is RenderDoc's interface ·",
+          "`GpuTraceFailed {capture_id, build_id, pid, error, label}`; the record's kind is `gpu`")
+def test_what_is_told_of_a_trace():
+    members = {event["name"]: set(event["members"].split(", ")) | {"seq"}
+               for event in Stage.describe()["events"]}
+    with Stage() as stage, stage.program() as (pid, layer):
+        reply = start(stage, start_frame=3, progress_ms=50)
+        assert set(reply) == members["GpuTraceStarted"] - {"build_id", "pid", "seq"} | {"state", "warnings"}
+        assert reply["state"] == "armed" and reply["first_frame"] is None and reply["backend"] == "renderdoc"
+        asked = layer.wait_for("start")
+        layer.frame(1)
+        told = stage.client.wait_event("GpuTraceProgress")
+        assert set(told) == members["GpuTraceProgress"] and (told["frame"], told["state"]) == (1, "armed")
+        stage.client.drain(0.2)
+        assert not [event for event in stage.client.events if event["method"] == "GpuTraceProgress"]
+        at_us = time.monotonic_ns() // 1000
+        begin(layer, 3)
+        began = stage.client.wait_event("GpuTraceStarted")
+        assert set(began) == members["GpuTraceStarted"] and began["pid"] == pid and abs(began["started_mono_us"] - at_us) < 5000000
+        assert set(began["device"]) == {"name", "type", "driver", "uuid", "index"} and began["backend_version"] == "1.6.0"
+        layer.say("document", path=write_document(asked), bytes=64, first=3, last=3)
+        finished = stage.client.wait_event("GpuTraceFinished")
+        assert set(finished) == members["GpuTraceFinished"] and finished["reason"] == "frames"
+        failed = failure(stage, layer, "start_failed")
+        assert set(failed) == members["GpuTraceFailed"]
+        assert stage.client.call("GetCapture", capture_id=failed["capture_id"])["kind"] == "gpu"
+
+
+@SENTENCE("A GPU trace needs a build that was launched with `gpu`; a program that runs cannot be armed any more (`gpu_not_armed`).",
+          "An armed program finds profd's Vulkan layer, RenderDoc's and a socket of its own in its environment (`PROFD_GPU`, "
+          "`PROFD_GPU_SOCKET`, `PROFD_GPU_TOKEN`, `XDG_DATA_DIRS`, `VK_ADD_LAYER_PATH`, or `VK_LAYER_PATH` where it is set, "
+          "`VK_INSTANCE_LAYERS`, `LD_PRELOAD`, `WGPU_DEBUG`), before what these variables have already; `WGPU_DEBUG` only when it is not set.",
+          "What is missing for that refuses the launch with `backend_unavailable` (detail `layer_missing`, `renderdoc_missing`), and nothing "
+          "runs.")
+def test_a_program_is_armed_at_its_launch():
+    own = {"XDG_DATA_DIRS": "/own", "VK_ADD_LAYER_PATH": "/own", "VK_INSTANCE_LAYERS": "own", "LD_PRELOAD": "libc.so.6", "WGPU_DEBUG": "0"}
+    with Stage() as stage:
+        stage.launch("plain", gpu=False)
+        assert stage.client.fails("StartGpuTrace", build_id="plain").code == "gpu_not_armed"
+        found = environment_of(stage.launch(env=own))
+        assert {"PROFD_GPU", "PROFD_GPU_SOCKET", "PROFD_GPU_TOKEN"} <= set(found) and found["WGPU_DEBUG"] == "0"
+        assert all(found[name].endswith(":" + value) for name, value in own.items() if name != "WGPU_DEBUG")
+        os.remove(stage.parts.nobind)
+        error = stage.client.fails("LaunchProcess", argv=PROGRAM, gpu=True)
+        assert (error.code, error.detail) == ("backend_unavailable", "layer_missing")
+    with Stage() as stage:
+        os.remove(stage.parts.renderdoc)
+        error = stage.client.fails("LaunchProcess", argv=PROGRAM, gpu=True)
+        assert (error.code, error.detail) == ("backend_unavailable", "renderdoc_missing")
+        assert stage.client.call("ListProcesses")["processes"] == []
+
+
+@SENTENCE("Frames count from 0 since the program made its device: a frame is what lies between two presents (`present`), each submit with "
+          "command buffers (`submit`), or what begins with a submit that has a debug label with that prefix (`label:PREFIX`, 1 to 127 bytes); "
+          "`auto` is `present` once the program presents, until then `submit`.", "With `manual`, `duration_ms` or no range no frames are "
+          "chosen: all is recorded from the next submit or present on.")
+def test_who_counts_is_the_layer():
+    # What a present and a submit are, the layer's own tests see in documents; here that each is asked for, and told as it was counted.
+    with Stage() as stage, stage.program() as (_, layer):
+        assert stage.client.fails("StartGpuTrace", build_id="engine", frame_by="label:" + "x" * 128).code == "bad_params"
+        for frame_by, by, frame in (("present", "present", 0), ("submit", "submit", 5), ("label:" + "x" * 127, "label", 0)):
+            capture_id = start(stage, frame_by=frame_by, start_frame=frame)["capture_id"]
+            asked = layer.wait_for("start")
+            assert asked["by"] == by and asked["first"] == str(frame)
+            record(layer, asked, frame, frame)
+            assert stage.client.call("WaitCapture", capture_id=capture_id)["frame_by"] == frame_by
+        for by in ("submit", "present"):
+            capture_id = start(stage, frames=1)["capture_id"]
+            asked = layer.wait_for("start")
+            layer.frame(9, by)
+            begin(layer, 10)
+            layer.say("document", path=write_document(asked), bytes=64, first=10, last=10)
+            assert stage.client.call("WaitCapture", capture_id=capture_id)["frame_by"] == by
+        for params in ({"frame_by": "manual"}, {"duration_ms": 100000}, {}):
+            capture_id = start(stage, **params)["capture_id"]
+            asked = layer.wait_for("start")
+            assert asked["by"] == "manual" and "first" not in asked
+            record(layer, asked, 12, 20)
+            stage.client.call("WaitCapture", capture_id=capture_id)
+
+
+@SENTENCE("The time of `timeout_ms` begins with the program's first instruction, that of `duration_ms` with the first recorded frame.",
+          "Of several processes of a build the one that works with the GPU is recorded.",
+          "One GPU trace per build at a time (`capture_busy`, detail `gpu_busy`, names the first); a sampling capture may overlap it.")
+def test_times_and_processes():
+    with Stage() as stage:
+        pid = stage.launch(hold=True, profile={"hz": 100})
+        first = start(stage, duration_ms=200, timeout_ms=400)["capture_id"]
+        time.sleep(0.6)
+        assert stage.client.call("GetCapture", capture_id=first)["state"] == "armed"
+        error = stage.client.fails("StartGpuTrace", build_id="engine")
+        assert (error.code, error.detail) == ("capture_busy", "gpu_busy") and first in error.message
+        stage.client.call("ResumeProcess", build_id="engine")
+        with stage.layer(pid) as idle, stage.layer(pid, exe="/bin/works") as works:
+            works.device()
+            asked = works.wait_for("start")
+            began = time.monotonic()
+            begin(works, 4)
+            works.wait_for("stop")
+            assert 0.19 < time.monotonic() - began < 2
+            works.say("document", path=write_document(asked), bytes=64, first=4, last=5)
+            final = stage.client.call("WaitCapture", capture_id=first)
+            assert (final["state"], final["traced_exe"]) == ("finished", "/bin/works")
+            began = time.monotonic()
+            start(stage, timeout_ms=200)
+            works.wait_for("start")
+            works.wait_for("stop")
+            assert 0.19 < time.monotonic() - began < 2
+            works.say("fault", code="not_capturing", text="")
+            idle.end()
+
+
+@SENTENCE("A GPU trace has finished only when its document is there as `capture.rdc`, not empty, and begins with `RDOC`.",
+          "A program that ends by itself while it is recorded leaves what it has: a warning `range_cut` says how much of the range that is.")
+def test_a_success_has_a_document():
+    with Stage() as stage, stage.program() as (_, layer):
+        for data, good in ((b"", False), (b"RDO", False), (b"PK\3\4" * 9, False), (b"RDOC", True)):
+            capture_id = start(stage, start_frame=3, end_frame=6)["capture_id"]
+            asked = layer.wait_for("start")
+            begin(layer, 3)
+            layer.say("document", path=write_document(asked, data=data), bytes=4, first=3, last=4)
+            final = stage.client.call("WaitCapture", capture_id=capture_id)
+            assert final["state"] == ("finished" if good else "failed"), final
+            assert os.path.exists(final["folder"] + "/capture.rdc") == good
+        assert [warning["code"] for warning in final["warnings"]] == ["range_cut"] and "2 of the 4" in final["warnings"][0]["message"]
+
+
+@SENTENCE("Otherwise it has failed: `gpu_no_calls` (detail `layer_not_loaded`: no process of the build used Vulkan with profd's layer in it, "
+          "although the machine could; `no_device`; `gpu_idle`), `gpu_frame_not_reached` (`frame_passed`: it had begun before; "
+          "`frames_not_reached`), `backend_unavailable` (`vulkan_loader_missing`, `vulkan_no_driver`, `layer_order`, `renderdoc_missing`, "
+          "`renderdoc_too_old`, `start_failed`), `capture_busy` (`busy`), `io` (`document_missing`, `document_broken`, "
+          "`output_not_writable`), `disk_full`, `timeout` (`no_answer`), or `interrupted` (`exited_mid_capture`: the program was killed while "
+          "it was recorded).")
+def test_each_failure_has_its_code():
+    # The others: test_gpu_failures.py.
+    with Stage() as stage:
+        with stage.program() as (pid, layer):
+            for detail, code in (("layer_order", "backend_unavailable"), ("renderdoc_missing", "backend_unavailable"),
+                                 ("renderdoc_too_old", "backend_unavailable"), ("start_failed", "backend_unavailable"), ("busy", "capture_busy"),
+                                 ("document_missing", "io"), ("output_not_writable", "io")):
+                data = failure(stage, layer, detail)["error"]["data"]
+                assert (data["code"], data["detail"]) == (code, detail)
+            capture_id = start(stage, start_frame=2)["capture_id"]
+            layer.wait_for("start")
+            begin(layer, 2)
+            stage.client.wait_event("GpuTraceStarted")
+            os.kill(pid, signal.SIGKILL)
+            layer.end()
+            data = stage.client.call("WaitCapture", capture_id=capture_id)["error"]["data"]
+            assert (data["code"], data["detail"]) == ("interrupted", "exited_mid_capture")
+
+
+if __name__ == "__main__":
+    main(globals())
