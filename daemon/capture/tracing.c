@@ -234,11 +234,16 @@ static void take_document(uv_work_t *work)
 		backend->magic, backend->document, &tracing->document_bytes, &tracing->error);
 }
 
+/* Of the frames that were asked for; 0: no number of them was. */
+static uint64_t frames_asked(const struct gpu_range *range)
+{
+	return range->has_frames ? range->last - range->first + 1 : range->next;
+}
+
 static void warn_of_cut(struct capture *capture)
 {
 	const struct tracing *tracing = capture->tracing;
-	const struct gpu_range *range = &tracing->range;
-	uint64_t asked = range->has_frames ? range->last - range->first + 1 : range->next;
+	uint64_t asked = frames_asked(&tracing->range);
 	uint64_t got = tracing->last_frame - tracing->first_frame + 1;
 	char message[160];
 	if (asked > got) {
@@ -272,7 +277,10 @@ static void on_document(void *context, const struct gpu_document *document)
 	tracing->document_path = strdup(document->path);
 	tracing->first_frame = document->first;
 	tracing->last_frame = document->last;
-	if (!begin_end(capture, tracing->has_exited ? "target_exited" : "frames")) {
+	/* What nobody stopped, and has not all frames, ended with the program or its device. */
+	uint64_t asked = frames_asked(&tracing->range);
+	bool is_whole = asked > 0 && document->last - document->first >= asked - 1;
+	if (!begin_end(capture, is_whole ? "frames" : "target_exited")) {
 		return;
 	}
 	if (tracing->document_path == NULL) {

@@ -54,7 +54,7 @@ def test_what_a_trace_can_be_asked_for():
           "build_id, state, elapsed_ms, frame, bytes}` (only when something has changed; frame is the program's, also before the first that "
           "is recorded) · `GpuTraceFinished {capture_id, build_id, pid, label, reason, backend, backend_version, trace_kind, frame_by, "
           "start_frame, end_frame, frames, duration_ms, timeout_ms, first_frame, last_frame, traced_pid, traced_exe, device, started_mono_us, "
-          "trace_path, artifacts, warnings}` where reason is `frames`, `duration`, `stopped`, `target_exited`, `client_exited`, "
+          "trace_path, artifacts, warnings}` where reason is `frames`, `duration`, `stopped`, `target_exited` (it, or its device, is gone), `client_exited`, "
           "`daemon_shutdown` or `timeout`, device is {name, type, driver, uuid, index}, and `backend_version` is RenderDoc's interface ·",
           "`GpuTraceFailed {capture_id, build_id, pid, error, label}`; the record's kind is `gpu`")
 def test_what_is_told_of_a_trace():
@@ -179,7 +179,7 @@ def test_a_success_has_a_document():
             final = stage.client.call("WaitCapture", capture_id=capture_id)
             assert final["state"] == ("finished" if good else "failed"), final
             assert os.path.exists(final["folder"] + "/capture.rdc") == good
-        assert [warning["code"] for warning in final["warnings"]] == ["range_cut"] and "2 of the 4" in final["warnings"][0]["message"]
+        assert final["reason"] == "target_exited" and [warning["code"] for warning in final["warnings"]] == ["range_cut"] and "2 of the 4" in final["warnings"][0]["message"]
 
 
 @SENTENCE("Otherwise it has failed: `gpu_no_calls` (detail `layer_not_loaded`: no process of the build used Vulkan with profd's layer in it, "

@@ -1,0 +1,139 @@
+"""From LaunchProcess to a document, with the real layer and RenderDoc: RenderDoc's own tool says which frames are in it."""
+import contextlib
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+from harness import BUILD, Daemon, main, skip, target
+
+LAVAPIPE = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json"
+PROGRAM = target("gpu_frames")
+LAYER = os.environ.get("PROFD_GPU_LAYER") or os.path.join(BUILD, "daemon", "gpu", "layer")
+
+
+@contextlib.contextmanager
+def stage(**more):
+    for need, path in (("the layer was not built (libvulkan-dev)", os.path.join(LAYER, "libprofd_gpu.so")),
+                       ("its program was not built", PROGRAM), ("mesa-vulkan-drivers is not installed", LAVAPIPE),
+                       ("librenderdoc is not installed", "/usr/share/vulkan/implicit_layer.d/renderdoc_capture.json")):
+        if not os.path.exists(path):
+            skip(need)
+    if shutil.which("renderdoccmd") is None:
+        skip("renderdoccmd is not installed")
+    with Daemon(env=dict({"VK_ICD_FILENAMES": LAVAPIPE}, **more)) as daemon:
+        yield daemon, daemon.connect()
+
+
+def launch(client, *args, **options):
+    argv = options.pop("argv", None) or [PROGRAM, *map(str, args)]
+    return client.call("LaunchProcess", **dict({"argv": argv, "gpu": True, "hold": True, "build_id": "engine"}, **options))["pid"]
+
+
+def trace(client, **params):
+    """The final record of a trace that was asked for before the first instruction."""
+    capture_id = client.call("StartGpuTrace", build_id="engine", **params)["capture_id"]
+    client.call("ResumeProcess", build_id="engine")
+    return client.call("WaitCapture", capture_id=capture_id)
+
+
+def frames_in(record):
+    """The numbers of the frames whose labels are in the document, as RenderDoc reads it."""
+    assert record["state"] == "finished", record
+    path = record["trace_path"]
+    assert os.path.getsize(path) == record["artifacts"][0]["bytes"]
+    told = path + ".xml"
+    subprocess.run(["renderdoccmd", "convert", "-f", path, "-o", told, "-c", "xml"], check=True, stdout=subprocess.DEVNULL)
+    with open(told) as file:
+        labels = re.findall(r'name="pLabelName"[^>]*>frame (\d+)<', file.read())
+    os.remove(told)
+    return [int(label) for label in labels]
+
+
+def test_exactly_the_frames_that_are_asked_for():
+    with stage() as (_, client):
+        for argv in ([PROGRAM, "--frames", "6"], ["sh", "-c", "env %s --frames 6; exit 0" % PROGRAM]):
+            for params, frames in (({"start_frame": 2, "end_frame": 3}, [2, 3]), ({"start_frame": 0}, [0]), ({"frames": 2}, [0, 1]),
+                                   ({"frame_by": "label:frame", "start_frame": 4, "end_frame": 4}, [4])):
+                pid = launch(client, argv=argv)
+                record = trace(client, **params)
+                assert frames_in(record) == frames and (record["first_frame"], record["last_frame"]) == (frames[0], frames[-1]), record
+                assert record["reason"] == "frames" and "llvmpipe" in record["device"]["name"] and record["warnings"] == []
+                assert record["traced_exe"] == os.path.realpath(PROGRAM) and (record["traced_pid"] == pid) == (argv[0] == PROGRAM)
+                client.wait_event("ProcessExited")
+
+
+def test_a_program_that_ends_first_leaves_what_it_has():
+    with stage() as (_, client):
+        launch(client, "--frames", 6)
+        record = trace(client, start_frame=4, end_frame=30)
+        assert frames_in(record) == [4, 5] and record["reason"] == "target_exited"
+        assert [warning["code"] for warning in record["warnings"]] == ["range_cut"]
+        client.wait_event("ProcessExited")
+        launch(client, "--frames", 6)
+        error = trace(client, start_frame=20)["error"]
+        assert (error["data"]["code"], error["data"]["detail"]) == ("gpu_frame_not_reached", "frames_not_reached") and "frame 5" in error["message"]
+
+
+def test_a_running_program_is_recorded_until_it_is_stopped():
+    with stage() as (_, client):
+        pid = launch(client, "--frames", 100000, "--frame-ms", 5, hold=False)
+        ports = [socket.socket() for _ in range(8)]
+        for number in range(2):
+            capture_id = client.call("StartGpuTrace", build_id="engine", **({} if number else {"duration_ms": 100}))["capture_id"]
+            client.wait_event("GpuTraceStarted", capture_id=capture_id)
+            record = client.call("StopCapture" if number else "WaitCapture", capture_id=capture_id)
+            assert record["reason"] == ("stopped" if number else "duration")
+            frames = frames_in(record)
+            assert frames == list(range(record["first_frame"], record["last_frame"] + 1)) and frames
+        # Its port is closed to everybody.
+        assert [port for port, peer in zip(range(38920, 38928), ports) if peer.connect_ex(("127.0.0.1", port)) == 0] == []
+        for peer in ports:
+            peer.close()
+        client.call("StartGpuTrace", build_id="engine")
+        client.wait_event("GpuTraceStarted")
+        os.kill(pid, signal.SIGKILL)
+        error = client.wait_event("GpuTraceFailed")["error"]
+        assert (error["data"]["code"], error["data"]["detail"]) == ("interrupted", "exited_mid_capture") and "SIGKILL" in error["message"]
+
+
+def test_frames_that_are_over_are_told_so():
+    with stage() as (_, client):
+        launch(client, "--frames", 100000, "--frame-ms", 2, hold=False)
+        client.call("StartGpuTrace", build_id="engine", frames=1)
+        client.wait_event("GpuTraceFinished")
+        time.sleep(0.3)
+        for _ in range(2):
+            try:
+                capture_id = client.call("StartGpuTrace", build_id="engine", start_frame=3)["capture_id"]
+                error = client.call("WaitCapture", capture_id=capture_id)["error"]
+            except Exception as refused:  # pylint: disable=broad-except
+                error = refused.error
+            assert (error["data"]["code"], error["data"]["detail"]) == ("gpu_frame_not_reached", "frame_passed"), error
+
+
+def test_what_a_user_has_set_for_renderdoc_does_no_harm():
+    with stage() as (_, client):
+        for env in ({"ENABLE_VULKAN_RENDERDOC_CAPTURE": "1"}, {"VK_INSTANCE_LAYERS": "VK_LAYER_RENDERDOC_Capture"}):
+            launch(client, "--frames", 6, env=env)
+            assert frames_in(trace(client, start_frame=2)) == [2]
+            client.wait_event("ProcessExited")
+
+
+def test_a_profile_beside_it_has_the_same_clock():
+    with stage() as (_, client):
+        launch(client, "--frames", 100, "--frame-ms", 5, profile={"hz": 500})
+        before = time.monotonic_ns() // 1000
+        record = trace(client, start_frame=10, end_frame=12)
+        assert frames_in(record) == [10, 11, 12] and before < record["started_mono_us"] < time.monotonic_ns() // 1000
+        profile = client.wait_event("SamplingProfileFinished")
+        assert profile["samples"] > 0
+        kept = client.call("GetCapture", capture_id=profile["capture_id"])
+        assert kept["started_unix_us"] < record["started_unix_us"] < kept["ended_unix_us"]
+
+
+if __name__ == "__main__":
+    main(globals())
