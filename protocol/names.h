@@ -39,5 +39,7 @@
 #define ENV_GPU        "PROFD_GPU"
 #define ENV_GPU_SOCKET "PROFD_GPU_SOCKET"
 #define ENV_GPU_TOKEN  "PROFD_GPU_TOKEN"
+/* What switches RenderDoc's layer on in it. */
+#define ENV_GPU_RENDERDOC "PROFD_GPU_RENDERDOC"
 
 #endif

@@ -11,14 +11,15 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "protocol/names.h"
 
 extern char **environ;
 
 /* The recording's own, which would record the asking. */
 static bool is_left_out(const char *text)
 {
-	static const char *const names[] = {
-		"PROFD_GPU=", "ENABLE_VULKAN_RENDERDOC_CAPTURE=", "VK_INSTANCE_LAYERS=", "LD_PRELOAD="};
+	static const char *const names[] = {ENV_GPU "=", ENV_GPU_RENDERDOC "=",
+		"ENABLE_VULKAN_RENDERDOC_CAPTURE=", "VK_INSTANCE_LAYERS=", "LD_PRELOAD="};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (strncmp(text, names[i], strlen(names[i])) == 0) {
 			return true;

@@ -1,5 +1,10 @@
 #include "gpu/manifest.h"
 
+#include "protocol/names.h"
+
+/* No implicit layer may be without one (LoaderLayerInterface.md): it is nobody's. */
+#define OFF_SWITCH "PROFD_GPU_RENDERDOC_OFF"
+
 static json_t *smallest(void)
 {
 	return json_pack("{s:s, s:{s:s, s:s, s:s, s:s, s:s, s:{s:s, s:s, s:s}, s:{s:s}}}",
@@ -28,8 +33,8 @@ json_t *manifest_renderdoc(const json_t *original, const char *library)
 {
 	json_t *manifest = original != NULL ? json_deep_copy(original) : smallest();
 	json_t *layer = json_object_get(manifest, "layer");
-	json_object_del(layer, "enable_environment");
-	json_object_del(layer, "disable_environment");
+	json_object_set_new(layer, "enable_environment", json_pack("{s:s}", ENV_GPU_RENDERDOC, "1"));
+	json_object_set_new(layer, "disable_environment", json_pack("{s:s}", OFF_SWITCH, "1"));
 	json_object_set_new(layer, "name", json_string(MANIFEST_RENDERDOC_LAYER));
 	return with_library(manifest, library);
 }

@@ -8,8 +8,8 @@
 /*
  * Manifests for one program alone (LoaderLayerInterface.md, "Layer Manifest File Format"). original is borrowed. Owned; NULL: memory is out.
  *
- * RenderDoc's layer: the manifest that came with the library (NULL: what every version needs), but as an explicit layer, so that
- * VK_INSTANCE_LAYERS puts it below ours (implicit layers come in an order that nobody can choose).
+ * RenderDoc's layer: the manifest that came with the library (NULL: what every version needs), with a switch of ours (ENV_GPU_RENDERDOC) in place
+ * of the one that would also switch on the installed manifest. It stays an implicit layer: only of those does the loader ask which extensions they hide.
  */
 json_t *manifest_renderdoc(const json_t *original, const char *library);
 /* Ours, as it is, with the library's absolute path. */

@@ -16,19 +16,21 @@
 #include "protocol/names.h"
 
 /*
- * RenderDoc, driven by a Vulkan layer of ours in the program, which lies above RenderDoc's: below it would deadlock. Ours is implicit
- * and comes first because its folder is the first of XDG_DATA_DIRS; RenderDoc's is explicit. Each armed program has a folder of its own:
+ * RenderDoc, driven by a Vulkan layer of ours in the program, which lies above RenderDoc's: below it would deadlock. Both are implicit
+ * layers, which come in the order of the folders of XDG_DATA_DIRS, ours first; as an explicit one RenderDoc's would make vkCreateInstance
+ * fail in programs that enable extensions which it does not know. Each armed program has a folder of its own:
  *
- *   socket                                           what the layer connects to
- *   renderdoc.json                                   RenderDoc's layer, for VK_ADD_LAYER_PATH
- *   vulkan/implicit_layer.d/VkLayer_profd_gpu.json   ours, for XDG_DATA_DIRS
+ *   socket                                                 what the layer connects to
+ *   vulkan/implicit_layer.d/VkLayer_profd_gpu.json         ours, where PROFD_GPU is 1
+ *   renderdoc/vulkan/implicit_layer.d/renderdoc.json       RenderDoc's, where PROFD_GPU_RENDERDOC is 1
  */
 
 #define SOCKET_NAME       "socket"
-#define MANIFEST_NAME     "renderdoc.json"
+#define SECOND_NAME       "renderdoc"
 #define DATA_NAME         "vulkan"
 #define LAYERS_NAME       "implicit_layer.d"
 #define LAYER_NAME        "VkLayer_profd_gpu.json"
+#define RENDERDOC_NAME    "renderdoc.json"
 #define DATA_DIRS_DEFAULT "/usr/local/share:/usr/share"
 
 struct gpu_armed {
@@ -59,36 +61,28 @@ static bool add(struct gpu_armed *armed, const char *name, const char *first, co
 	return true;
 }
 
-/* Where the loader looks for explicit layers: what is set of the two is kept behind ours. With VK_LAYER_PATH it looks nowhere else. */
-static bool add_layer_path(struct gpu_armed *armed, const char *const *old, struct error *err)
+/* Our two folders before those that the program has. */
+static bool add_data_dirs(struct gpu_armed *armed, const char *const *old, struct error *err)
 {
-	const char *only = places_variable(old, "VK_LAYER_PATH");
-	if (only != NULL && *only != '\0') {
-		return add(armed, "VK_LAYER_PATH", armed->folder, only, err);
-	}
-	return add(
-		armed, "VK_ADD_LAYER_PATH", armed->folder, places_variable(old, "VK_ADD_LAYER_PATH"), err);
+	char folders[2 * sizeof(armed->folder) + sizeof(SECOND_NAME) + 2];
+	const char *dirs = places_variable(old, "XDG_DATA_DIRS");
+	snprintf(folders, sizeof(folders), "%s:%s/" SECOND_NAME, armed->folder, armed->folder);
+	return add(armed, "XDG_DATA_DIRS", folders,
+		dirs != NULL && *dirs != '\0' ? dirs : DATA_DIRS_DEFAULT, err);
 }
 
 static bool make_additions(
 	struct gpu_armed *armed, const struct places *places, const char *const *old, struct error *err)
 {
 	char socket[sizeof(armed->folder) + sizeof(SOCKET_NAME) + 1];
-	const char *dirs = places_variable(old, "XDG_DATA_DIRS");
 	snprintf(socket, sizeof(socket), "%s/" SOCKET_NAME, armed->folder);
-	if (dirs == NULL || *dirs == '\0') {
-		dirs = DATA_DIRS_DEFAULT;
-	}
 	/* Programs whose wgpu reads it put names and sources into their shaders. */
 	if (places_variable(old, "WGPU_DEBUG") == NULL && !add(armed, "WGPU_DEBUG", "1", NULL, err)) {
 		return false;
 	}
 	return add(armed, ENV_GPU, "1", NULL, err) && add(armed, ENV_GPU_SOCKET, socket, NULL, err) &&
 		   add(armed, ENV_GPU_TOKEN, channel_token(armed->channel), NULL, err) &&
-		   add(armed, "XDG_DATA_DIRS", armed->folder, dirs, err) &&
-		   add_layer_path(armed, old, err) &&
-		   add(armed, "VK_INSTANCE_LAYERS", MANIFEST_RENDERDOC_LAYER,
-			   places_variable(old, "VK_INSTANCE_LAYERS"), err) &&
+		   add(armed, ENV_GPU_RENDERDOC, "1", NULL, err) && add_data_dirs(armed, old, err) &&
 		   add(armed, "LD_PRELOAD", places->nobind, places_variable(old, "LD_PRELOAD"), err) &&
 		   (VEC_RESERVE(&armed->additions, armed->additions.len + 1) || out_of_memory(err));
 }
@@ -147,17 +141,6 @@ static bool make_folder(struct gpu_armed *armed, struct error *err)
 	return true;
 }
 
-/* Takes manifest. */
-static bool put(int folder_fd, const char *name, json_t *manifest, struct error *err)
-{
-	char *text = manifest != NULL ? json_dumps(manifest, JSON_INDENT(1)) : NULL;
-	bool ok =
-		text != NULL ? files_put(folder_fd, name, text, strlen(text), err) : out_of_memory(err);
-	free(text);
-	json_decref(manifest);
-	return ok;
-}
-
 static void close_folder(int fd)
 {
 	if (fd >= 0) {
@@ -165,18 +148,31 @@ static void close_folder(int fd)
 	}
 }
 
+/* As a file of that name, where the loader looks for implicit layers below a folder of XDG_DATA_DIRS. Takes manifest. */
+static bool put(int data_dir, const char *name, json_t *manifest, struct error *err)
+{
+	char *text = manifest != NULL ? json_dumps(manifest, JSON_INDENT(1)) : NULL;
+	int vulkan = text != NULL ? files_make_folder(data_dir, DATA_NAME, err) : -1;
+	int layers = vulkan >= 0 ? files_make_folder(vulkan, LAYERS_NAME, err) : -1;
+	bool ok = text != NULL ? layers >= 0 && files_put(layers, name, text, strlen(text), err)
+						   : out_of_memory(err);
+	close_folder(layers);
+	close_folder(vulkan);
+	free(text);
+	json_decref(manifest);
+	return ok;
+}
+
 static bool fill_folder(
 	const struct gpu_armed *armed, const struct places *places, struct error *err)
 {
 	int folder = files_open_folder(armed->folder, true, err);
-	int data = folder >= 0 ? files_make_folder(folder, DATA_NAME, err) : -1;
-	int layers = data >= 0 ? files_make_folder(data, LAYERS_NAME, err) : -1;
-	bool ok = layers >= 0 &&
-			  put(layers, LAYER_NAME, manifest_layer(places->layer_manifest, places->layer), err) &&
-			  put(folder, MANIFEST_NAME,
+	int second = folder >= 0 ? files_make_folder(folder, SECOND_NAME, err) : -1;
+	bool ok = second >= 0 &&
+			  put(folder, LAYER_NAME, manifest_layer(places->layer_manifest, places->layer), err) &&
+			  put(second, RENDERDOC_NAME,
 				  manifest_renderdoc(places->renderdoc_manifest, places->renderdoc), err);
-	close_folder(layers);
-	close_folder(data);
+	close_folder(second);
 	close_folder(folder);
 	return ok;
 }

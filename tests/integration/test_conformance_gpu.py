@@ -85,17 +85,17 @@ def test_what_is_told_of_a_trace():
 
 @SENTENCE("A GPU trace needs a build that was launched with `gpu`; a program that runs cannot be armed any more (`gpu_not_armed`).",
           "An armed program finds profd's Vulkan layer, RenderDoc's and a socket of its own in its environment (`PROFD_GPU`, "
-          "`PROFD_GPU_SOCKET`, `PROFD_GPU_TOKEN`, `XDG_DATA_DIRS`, `VK_ADD_LAYER_PATH`, or `VK_LAYER_PATH` where it is set, "
-          "`VK_INSTANCE_LAYERS`, `LD_PRELOAD`, `WGPU_DEBUG`), before what these variables have already; `WGPU_DEBUG` only when it is not set.",
+          "`PROFD_GPU_SOCKET`, `PROFD_GPU_TOKEN`, `PROFD_GPU_RENDERDOC`, `XDG_DATA_DIRS`, `LD_PRELOAD`, `WGPU_DEBUG`), before what these "
+          "variables have already; `WGPU_DEBUG` only when it is not set.",
           "What is missing for that refuses the launch with `backend_unavailable` (detail `layer_missing`, `renderdoc_missing`), and nothing "
           "runs.")
 def test_a_program_is_armed_at_its_launch():
-    own = {"XDG_DATA_DIRS": "/own", "VK_ADD_LAYER_PATH": "/own", "VK_INSTANCE_LAYERS": "own", "LD_PRELOAD": "libc.so.6", "WGPU_DEBUG": "0"}
+    own = {"XDG_DATA_DIRS": "/own", "LD_PRELOAD": "libc.so.6", "WGPU_DEBUG": "0"}
     with Stage() as stage:
         stage.launch("plain", gpu=False)
         assert stage.client.fails("StartGpuTrace", build_id="plain").code == "gpu_not_armed"
         found = environment_of(stage.launch(env=own))
-        assert {"PROFD_GPU", "PROFD_GPU_SOCKET", "PROFD_GPU_TOKEN"} <= set(found) and found["WGPU_DEBUG"] == "0"
+        assert {"PROFD_GPU", "PROFD_GPU_SOCKET", "PROFD_GPU_TOKEN", "PROFD_GPU_RENDERDOC"} <= set(found) and found["WGPU_DEBUG"] == "0"
         assert all(found[name].endswith(":" + value) for name, value in own.items() if name != "WGPU_DEBUG")
         os.remove(stage.parts.nobind)
         error = stage.client.fails("LaunchProcess", argv=PROGRAM, gpu=True)

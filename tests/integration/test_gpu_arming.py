@@ -9,8 +9,7 @@ from fake_gpu_layer import LINE_BYTES, Layer, environment_of, line
 from gpu_stage import PROGRAM, Stage
 from harness import main, skip
 
-ARMING = {"PROFD_GPU", "PROFD_GPU_SOCKET", "PROFD_GPU_TOKEN", "XDG_DATA_DIRS", "VK_ADD_LAYER_PATH", "VK_LAYER_PATH", "VK_INSTANCE_LAYERS",
-          "LD_PRELOAD", "WGPU_DEBUG"}
+ARMING = {"PROFD_GPU", "PROFD_GPU_SOCKET", "PROFD_GPU_TOKEN", "PROFD_GPU_RENDERDOC", "XDG_DATA_DIRS", "LD_PRELOAD", "WGPU_DEBUG"}
 NOBODY = 65534
 
 
@@ -25,37 +24,33 @@ def test_an_armed_program_finds_both_layers_and_the_socket():
         found = environment_of(pid)
         folder = os.path.dirname(found["PROFD_GPU_SOCKET"])
         assert found["PROFD_GPU"] == "1" and found["WGPU_DEBUG"] == "1"
-        assert found["XDG_DATA_DIRS"] == folder + ":/usr/local/share:/usr/share"
-        assert found["VK_ADD_LAYER_PATH"] == folder and "VK_LAYER_PATH" not in found
-        assert found["VK_INSTANCE_LAYERS"] == "VK_LAYER_RENDERDOC_Capture"
+        assert found["PROFD_GPU_RENDERDOC"] == "1"
+        assert found["XDG_DATA_DIRS"] == "%s:%s/renderdoc:/usr/local/share:/usr/share" % (folder, folder)
         assert found["LD_PRELOAD"] == stage.parts.nobind
         assert len(found["PROFD_GPU_TOKEN"]) == 32 and int(found["PROFD_GPU_TOKEN"], 16)
         assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700 and stat.S_IMODE(os.stat(found["PROFD_GPU_SOCKET"]).st_mode) == 0o600
         ours = read_json(folder, "vulkan/implicit_layer.d/VkLayer_profd_gpu.json")["layer"]
         assert ours["library_path"] == stage.parts.library and ours["enable_environment"] == {"PROFD_GPU": "1"}
-        renderdoc = read_json(folder, "renderdoc.json")["layer"]
+        renderdoc = read_json(folder, "renderdoc/vulkan/implicit_layer.d/renderdoc.json")["layer"]
         assert renderdoc["library_path"] == stage.parts.renderdoc and renderdoc["name"] == "VK_LAYER_RENDERDOC_Capture"
-        assert "enable_environment" not in renderdoc
+        assert renderdoc["enable_environment"] == {"PROFD_GPU_RENDERDOC": "1"}
         # Nobody else's token helps.
         other = environment_of(stage.launch("other"))
         assert other["PROFD_GPU_TOKEN"] != found["PROFD_GPU_TOKEN"] and other["PROFD_GPU_SOCKET"] != found["PROFD_GPU_SOCKET"]
 
 
 def test_what_the_program_has_of_its_own_stays_behind_ours():
-    own = {"XDG_DATA_DIRS": "/opt/share", "VK_ADD_LAYER_PATH": "/opt/layers", "VK_INSTANCE_LAYERS": "VK_LAYER_KHRONOS_validation",
-           "LD_PRELOAD": "libc.so.6", "WGPU_DEBUG": "0", "OWN": "kept"}
+    own = {"XDG_DATA_DIRS": "/opt/share", "VK_ADD_LAYER_PATH": "/opt/layers", "VK_LAYER_PATH": "/opt/only", "LD_PRELOAD": "libc.so.6",
+           "VK_INSTANCE_LAYERS": "VK_LAYER_KHRONOS_validation", "WGPU_DEBUG": "0", "OWN": "kept"}
     for mode in ("overlay", "exact"):
         with Stage() as stage:
             found = environment_of(stage.launch(argv=["/bin/sleep", "60"], env=own, env_mode=mode))
             folder = os.path.dirname(found["PROFD_GPU_SOCKET"])
-            assert found["XDG_DATA_DIRS"] == folder + ":/opt/share" and found["VK_ADD_LAYER_PATH"] == folder + ":/opt/layers"
-            assert found["VK_INSTANCE_LAYERS"] == "VK_LAYER_RENDERDOC_Capture:VK_LAYER_KHRONOS_validation"
-            assert found["LD_PRELOAD"] == stage.parts.nobind + ":libc.so.6" and found["WGPU_DEBUG"] == "0" and found["OWN"] == "kept"
+            assert found["XDG_DATA_DIRS"] == "%s:%s/renderdoc:/opt/share" % (folder, folder)
+            assert found["LD_PRELOAD"] == stage.parts.nobind + ":libc.so.6"
+            assert all(found[name] == own[name] for name in own if name not in ("XDG_DATA_DIRS", "LD_PRELOAD"))
             if mode == "exact":
-                assert set(found) == set(own) | {"PROFD_GPU", "PROFD_GPU_SOCKET", "PROFD_GPU_TOKEN"}, found
-    with Stage() as stage:  # with VK_LAYER_PATH the loader looks at nothing else
-        found = environment_of(stage.launch(env={"VK_LAYER_PATH": "/opt/only", "VK_ADD_LAYER_PATH": None}))
-        assert found["VK_LAYER_PATH"] == os.path.dirname(found["PROFD_GPU_SOCKET"]) + ":/opt/only" and "VK_ADD_LAYER_PATH" not in found
+                assert set(found) == set(own) | {"PROFD_GPU", "PROFD_GPU_SOCKET", "PROFD_GPU_TOKEN", "PROFD_GPU_RENDERDOC"}, found
 
 
 def test_a_program_that_is_not_armed_has_nothing_of_it():

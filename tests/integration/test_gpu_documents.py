@@ -123,6 +123,25 @@ def test_what_a_user_has_set_for_renderdoc_does_no_harm():
             client.wait_event("ProcessExited")
 
 
+def test_a_program_that_uses_every_extension_runs_and_is_recorded():
+    # As an explicit layer RenderDoc would refuse the instance, for extensions that it does not know.
+    with stage() as (_, client):
+        launch(client, "--frames", 4, "--every-extension")
+        assert frames_in(trace(client, start_frame=1)) == [1]
+        assert client.wait_event("ProcessExited")["exit_code"] == 0
+
+
+def test_a_renderdoc_of_the_users_own_does_no_harm():
+    with stage() as (daemon, client):
+        folder = os.path.join(daemon.root, "home", "vulkan", "implicit_layer.d")
+        os.makedirs(folder)
+        shutil.copy("/usr/share/vulkan/implicit_layer.d/renderdoc_capture.json", folder)
+        for own in ({}, {"ENABLE_VULKAN_RENDERDOC_CAPTURE": "1"}):
+            launch(client, "--frames", 4, env=dict(own, XDG_DATA_HOME=os.path.join(daemon.root, "home")))
+            assert frames_in(trace(client, start_frame=1)) == [1]
+            client.wait_event("ProcessExited")
+
+
 def test_a_profile_beside_it_has_the_same_clock():
     with stage() as (_, client):
         launch(client, "--frames", 100, "--frame-ms", 5, profile={"hz": 500})

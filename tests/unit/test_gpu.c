@@ -83,7 +83,19 @@ static const char *layer_text(const json_t *manifest, const char *name)
 	return json_string_value(json_object_get(json_object_get(manifest, "layer"), name));
 }
 
-static void renderdocs_layer_becomes_an_explicit_one_of_its_library(void **state)
+/* Its own would also switch on the manifest that is installed; and none that a user has set may switch this one off. */
+static void assert_our_switch(const json_t *manifest)
+{
+	const json_t *layer = json_object_get(manifest, "layer");
+	const json_t *on = json_object_get(layer, "enable_environment");
+	const json_t *off = json_object_get(layer, "disable_environment");
+	assert_int_equal(json_object_size(on), 1);
+	assert_string_equal(json_string_value(json_object_get(on, "PROFD_GPU_RENDERDOC")), "1");
+	assert_int_equal(json_object_size(off), 1);
+	assert_null(json_object_get(off, "DISABLE_VULKAN_RENDERDOC_CAPTURE_1_24"));
+}
+
+static void renderdocs_layer_stays_an_implicit_one_with_our_switch(void **state)
 {
 	json_t *original = json_pack("{s:s, s:{s:s, s:s, s:s, s:{s:s}, s:{s:s}}}",
 		"file_format_version", "1.1.2", "layer", "name", "VK_LAYER_RENDERDOC_Capture",
@@ -95,8 +107,7 @@ static void renderdocs_layer_becomes_an_explicit_one_of_its_library(void **state
 	(void)state;
 	assert_string_equal(layer_text(manifest, "library_path"), "/opt/librenderdoc.so");
 	assert_string_equal(layer_text(manifest, "api_version"), "1.3.131");
-	assert_null(json_object_get(json_object_get(manifest, "layer"), "enable_environment"));
-	assert_null(json_object_get(json_object_get(manifest, "layer"), "disable_environment"));
+	assert_our_switch(manifest);
 	assert_true(json_equal(original, before));
 	json_decref(manifest);
 	json_decref(before);
@@ -110,6 +121,7 @@ static void without_a_manifest_renderdocs_layer_has_one_made(void **state)
 	assert_string_equal(layer_text(manifest, "name"), MANIFEST_RENDERDOC_LAYER);
 	assert_string_equal(layer_text(manifest, "library_path"), "/opt/librenderdoc.so");
 	assert_string_equal(layer_text(manifest, "type"), "GLOBAL");
+	assert_our_switch(manifest);
 	json_decref(manifest);
 }
 
@@ -132,7 +144,7 @@ int main(void)
 		cmocka_unit_test(a_prefix_of_a_label_is_taken_whole_or_not_at_all),
 		cmocka_unit_test(each_fault_of_the_wire_has_a_code_a_cause_and_what_helps),
 		cmocka_unit_test(an_unknown_fault_is_told_as_it_came),
-		cmocka_unit_test(renderdocs_layer_becomes_an_explicit_one_of_its_library),
+		cmocka_unit_test(renderdocs_layer_stays_an_implicit_one_with_our_switch),
 		cmocka_unit_test(without_a_manifest_renderdocs_layer_has_one_made),
 		cmocka_unit_test(our_layer_stays_an_implicit_one),
 	};
