@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "gate_guard.h"
+#include "gate_orders.h"
 #include "gate_program.h"
 #include "gate_words.h"
 #include "protocol/gate.h"
@@ -196,24 +197,6 @@ static void enter_cwd(int fd, const char *cwd)
 	}
 }
 
-/* Waits for "go\n"; anything else is an owner that is gone or changed its mind. */
-static void wait_for_go(int fd)
-{
-	const char *expected = GATE_GO;
-	while (*expected != '\0') {
-		char byte;
-		ssize_t count = recv(fd, &byte, 1, 0);
-		if (count < 0 && errno == EAGAIN) {
-			struct pollfd owner = {.fd = fd, .events = POLLIN};
-			poll(&owner, 1, -1);
-		} else if (count < 0 && errno == EINTR) {
-			continue;
-		} else if (count != 1 || byte != *expected++) {
-			_exit(GATE_EXIT_NO_GO);
-		}
-	}
-}
-
 /* The terminal is standard input. Its group is the session's first one, and the terminal's foreground. */
 static void take_terminal(int fd)
 {
@@ -276,10 +259,10 @@ int main(int argc, char **argv)
 	if (send(options.fd, GATE_READY, strlen(GATE_READY), MSG_NOSIGNAL) < 0) {
 		return GATE_EXIT_NO_GO;
 	}
-	wait_for_go(options.fd);
+	char **environment = gate_take_orders(options.fd);
 	if (options.new_terminal) {
 		reset_dispositions(1, 31);
 	}
-	execve(path, options.argv, environ);
+	execve(path, options.argv, environment);
 	gate_explain_exec(options.fd, path, errno);
 }

@@ -299,8 +299,8 @@ static const char *detail_of(const char *stage, int errno_value)
 /* "failed STAGE ERRNO MESSAGE" without its line end; line is cut up. */
 static enum gate_state read_failed(char *line, struct error *err)
 {
-	static const char *const stages[] = {
-		"arguments", "group", "terminal", "parent", "nofile", "cwd", "program", "exec"};
+	static const char *const stages[] = {"arguments", "group", "terminal", "parent", "nofile",
+		"cwd", "program", "environment", "exec"};
 	char *stage = line + strlen("failed ");
 	char *space = strchr(stage, ' ');
 	if (space == NULL) {
@@ -389,6 +389,37 @@ enum gate_state gate_wait(struct gate *gate, bool gone, int timeout_ms, struct e
 		struct pollfd poller = {.fd = gate->fd, .events = POLLIN};
 		poll(&poller, 1, (int)left);
 	}
+}
+
+/* False: it reads no more. */
+static bool send_all(int fd, const char *bytes, size_t len)
+{
+	while (len > 0) {
+		ssize_t count = send(fd, bytes, len, MSG_NOSIGNAL);
+		if (count >= 0) {
+			bytes += count;
+			len -= (size_t)count;
+		} else if (errno == EAGAIN) {
+			struct pollfd room = {.fd = fd, .events = POLLOUT};
+			poll(&room, 1, -1);
+		} else if (errno != EINTR) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool gate_set(struct gate *gate, const char *name, const char *value, struct error *err)
+{
+	if (gate->fd >= 0 && send_all(gate->fd, GATE_SET, strlen(GATE_SET)) &&
+		send_all(gate->fd, name, strlen(name)) && send_all(gate->fd, "=", 1) &&
+		send_all(gate->fd, value, strlen(value) + 1)) {
+		return true;
+	}
+	if (gate->fd < 0 || gate_read(gate, false, err) != GATE_FAILED) {
+		died(err);
+	}
+	return false;
 }
 
 bool gate_go(struct gate *gate, struct error *err)

@@ -29,13 +29,15 @@
  *   --umask, --nofile  restore what the launcher had changed for itself (RLIMIT_NOFILE)
  *   --profiler PID     PR_SET_PTRACER: the process that Yama lets read the target
  *
- * Its environment is the target's: PROGRAM without a slash is looked up in the PATH found there. The gate is
+ * Its environment is the target's, but for what is set below: PROGRAM without a slash is looked up in the PATH found there. The gate is
  * linked statically, so that LD_PRELOAD and LD_LIBRARY_PATH of the target do not touch it. Without --keep-inherited it
  * resets every signal's disposition and the signal mask, and closes all descriptors above 2 except N.
  *
  * Words on the socket, ASCII lines:
  *
  *   gate  → owner  "ready 1\n"                           prepared; PROGRAM was found and looks executable
+ *   owner → gate   "set NAME=VALUE" and a NUL byte       a variable of the target's environment, over what it has; as often as GATE_SETS, and
+ *                                                        GATE_SET_BYTES together (what arms a program for GPU traces is known only now)
  *   owner → gate   "go\n"                                become the target
  *   gate  → owner  "failed STAGE ERRNO MESSAGE\n"        then exit with 127 (not found) or 126 (anything else);
  *                                                        the MESSAGE is one sentence for a person, any UTF-8
@@ -43,7 +45,7 @@
  *   end of stream  to the owner after "go": execve has succeeded;
  *                  to the gate before "go": its owner is gone or changed its mind; it exits with 125
  *
- * STAGE: "arguments" "group" "terminal" "parent" "nofile" "cwd" "program" "exec". ERRNO is the number of this system.
+ * STAGE: "arguments" "group" "terminal" "parent" "nofile" "cwd" "program" "environment" "exec". ERRNO is the number of this system.
  *
  * The guard. PR_SET_PDEATHSIG reaches one process and is lost by a set-user-id exec; a group needs somebody who outlives the daemon.
  *
@@ -68,7 +70,10 @@
 
 #define GATE_READY      "ready 1\n"
 #define GATE_GO         "go\n"
+#define GATE_SET        "set "
 #define GATE_LINE_BYTES 4608 /* a failed line at most, with its line end */
+#define GATE_SETS       64
+#define GATE_SET_BYTES  (256 * 1024) /* of their texts, each with its NUL byte */
 
 #define GATE_GUARD_READY      "guard %d\n"
 #define GATE_GUARD_GROUPS     1024
@@ -123,6 +128,12 @@ enum gate_state gate_read(struct gate *gate, bool gone, struct error *err);
 
 /* As gate_read, but waits up to timeout_ms for an answer (-1: for ever). For programs without an event loop. */
 enum gate_state gate_wait(struct gate *gate, bool gone, int timeout_ms, struct error *err);
+
+/*
+ * Sets a variable in the environment of a gate that is ready. Waits while its socket is full: for programs without an event loop. False: err says why, as for
+ * GATE_FAILED; the gate is dead.
+ */
+bool gate_set(struct gate *gate, const char *name, const char *value, struct error *err);
 
 /* Says "go". False when the gate is dead. */
 bool gate_go(struct gate *gate, struct error *err);
