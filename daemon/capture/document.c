@@ -58,5 +58,5 @@ bool document_take(int folder_fd, const char *path, const char *magic, const cha
 	close(fd);
 	/* Of several documents that begin alike, the one that was told of is kept. */
 	return ok && files_rename(folder_fd, name, final_name, err) && files_sync(folder_fd, err) &&
-		   contents_remove(folder_fd, CONTENTS_TEMPORARIES, err);
+		   contents_remove_documents(folder_fd, err);
 }

@@ -16,8 +16,8 @@
 #include "sampler/sampler.h"
 
 /*
- * The inside of a capture, for this folder alone: starting.c has its beginning, capture.c its life, ending.c its end; tracing.c is all of a GPU trace; recovery.c begins again
- * what another daemon had begun, deleting.c and retention.c let go of what has ended, symbolizing.c names it again.
+ * The inside of a capture, for this folder alone: starting.c has its beginning, capture.c its life, ending.c its end; tracing.h has GPU traces;
+ * recovery.c begins again what another daemon had begun, deleting.c and retention.c let go of what has ended, symbolizing.c names it again.
  */
 #define CAPTURE_ANALYZER_STALL_MS 60000 /* so long an analyzer may be silent */
 

@@ -2,13 +2,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
 
 #include "base/clock.h"
 #include "capture/document.h"
 #include "capture/recording.h"
-#include "capture/trace_failure.h"
 #include "capture/trace_record.h"
+#include "capture/tracing.h"
 #include "protocol/limits.h"
 #include "protocol/names.h"
 #include "store/contents.h"
@@ -23,26 +22,6 @@
  */
 #define EXIT_TICK_MS 10   /* what an ended program has said is read meanwhile */
 #define EXIT_MS      1000 /* and so long its children may still say something */
-
-struct tracing {
-	struct gpu_program *program; /* a hold */
-	bool is_listening;
-	struct gpu_range range; /* path_template is owned */
-	uint64_t duration_ms, timeout_ms;
-	struct trace_ending ending; /* what is known for it so far */
-	bool is_asked_to_stop, has_exited;
-	uint64_t exited_ns;
-	struct {
-		int64_t frame;
-		uint64_t bytes;
-		const char *state;
-	} told; /* by the last progress */
-	/* The worker's. */
-	char *document_path; /* owned; NULL */
-	uint64_t document_bytes, first_frame, last_frame;
-	bool is_document_good, is_machine_good;
-	struct error error;
-};
 
 void tracing_destroy(struct tracing *tracing)
 {
@@ -66,7 +45,7 @@ static void stop_listening(struct tracing *tracing)
 	}
 }
 
-static void take_status(struct capture *capture)
+void tracing_take_status(struct capture *capture)
 {
 	struct tracing *tracing = capture->tracing;
 	tracing->program->backend->status(tracing->program->armed, &tracing->ending.status);
@@ -86,7 +65,7 @@ static void tell(uv_timer_t *timer)
 {
 	struct capture *capture = timer->data;
 	struct tracing *tracing = capture->tracing;
-	take_status(capture);
+	tracing_take_status(capture);
 	const struct gpu_status *status = &tracing->ending.status;
 	int64_t frame = status->has_frame ? (int64_t)status->frame : -1;
 	uint64_t bytes = contents_bytes_of_documents(capture->folder.fd);
@@ -108,7 +87,7 @@ static bool begin_end(struct capture *capture, const char *reason)
 	if (capture->phase > CAPTURE_SAMPLING) {
 		return false;
 	}
-	take_status(capture);
+	tracing_take_status(capture);
 	stop_listening(capture->tracing);
 	capture->phase = CAPTURE_STOPPING;
 	capture->ended_ns = clock_monotonic_ns();
@@ -129,7 +108,7 @@ static void fail(struct capture *capture, const struct error *err)
 	if (capture->discard) {
 		ending_cancel(capture);
 	} else {
-		contents_remove(capture->folder.fd, CONTENTS_TEMPORARIES, NULL);
+		contents_remove_documents(capture->folder.fd, NULL);
 		ending_fail(capture, err);
 	}
 }
@@ -319,7 +298,7 @@ static void on_capturing(void *context, uint64_t frame, uint64_t wall_ns, uint64
 	date(capture, wall_ns, mono_ns);
 	capture->phase = CAPTURE_SAMPLING;
 	capture->record.state = "sampling";
-	take_status(capture);
+	tracing_take_status(capture);
 	trace_record_set_begin(capture->record.trace, frame, capture->started_ns / 1000);
 	capture_keep(capture);
 	capture_publish(
@@ -340,7 +319,7 @@ static void on_fault(void *context, const struct error *fault)
 	struct capture *capture = context;
 	struct tracing *tracing = capture->tracing;
 	struct error err = *fault;
-	take_status(capture);
+	tracing_take_status(capture);
 	if (tracing->is_asked_to_stop && !tracing->ending.has_begun) {
 		conclude(capture, "stopped");
 		return;
@@ -370,7 +349,7 @@ static void on_gone(void *context)
 	}
 }
 
-static const struct gpu_listener listener = {
+const struct gpu_listener tracing_listener = {
 	.frame = on_frame,
 	.capturing = on_capturing,
 	.document = on_document,
@@ -409,7 +388,7 @@ static void look_after_exit(uv_timer_t *timer)
 {
 	struct capture *capture = timer->data;
 	struct tracing *tracing = capture->tracing;
-	take_status(capture);
+	tracing_take_status(capture);
 	if (tracing->ending.status.connected == 0 ||
 		clock_monotonic_ns() - tracing->exited_ns > EXIT_MS * UINT64_C(1000000)) {
 		conclude(capture, "target_exited");
@@ -451,82 +430,7 @@ static const struct process_watch_ops watch_ops = {
 	.exited = process_exited,
 };
 
-/* Starting. */
-
-static bool check_busy(
-	const struct captures *captures, const struct gpu_program *program, struct error *err)
-{
-	for (const struct capture *other = captures->first; other != NULL; other = other->next) {
-		if (other->tracing != NULL && other->tracing->program == program &&
-			other->phase <= CAPTURE_SAMPLING) {
-			error_set(err, ERROR_CAPTURE_BUSY,
-				"the build's GPU work is recorded already, by the capture %s", other->record.id);
-			return error_detail(err, "gpu_busy");
-		}
-	}
-	return true;
-}
-
-static bool check_late(const struct capture_trace_options *options, struct error *err)
-{
-	struct trace_ending ending = {.range = &options->range};
-	options->program->backend->status(options->program->armed, &ending.status);
-	return !trace_failure_is_late(&ending, err);
-}
-
-static bool check_space(const struct capture *capture, struct error *err)
-{
-	struct statvfs status;
-	if (fstatvfs(capture->folder.fd, &status) != 0) {
-		return error_errno(err, "examine %s", capture->folder.path);
-	}
-	uint64_t free_bytes = (uint64_t)status.f_bavail * status.f_frsize;
-	if (free_bytes < LIMIT_GPU_FREE_BYTES) {
-		return error_set(err, ERROR_DISK_FULL,
-			"%s has %" PRIu64 " bytes free, less than the %d that a document wants at least",
-			capture->folder.path, free_bytes, LIMIT_GPU_FREE_BYTES);
-	}
-	return true;
-}
-
-static bool create_tracing(
-	struct capture *capture, const struct capture_trace_options *options, struct error *err)
-{
-	struct tracing *tracing = calloc(1, sizeof(*tracing));
-	char *path = NULL;
-	if (tracing == NULL ||
-		asprintf(&path, "%s/" ARTIFACT_DOCUMENT_PREFIX, capture->folder.path) < 0) {
-		free(tracing);
-		return error_set(err, ERROR_LIMIT_EXCEEDED, "no memory for a GPU trace");
-	}
-	capture->tracing = tracing;
-	tracing->program = gpu_program_hold(options->program);
-	tracing->range = options->range;
-	tracing->range.path_template = path;
-	tracing->duration_ms = options->duration_ms;
-	tracing->timeout_ms = options->timeout_ms;
-	tracing->ending.range = &tracing->range;
-	tracing->told.frame = -1;
-	tracing->told.state = capture->record.state;
-	take_status(capture);
-	tracing->ending.had_frame = tracing->ending.status.has_frame;
-	tracing->ending.start_frame = tracing->ending.status.frame;
-	return true;
-}
-
-static bool start(struct capture *capture, struct error *err)
-{
-	struct tracing *tracing = capture->tracing;
-	const struct gpu_backend *backend = tracing->program->backend;
-	if (!backend->start(tracing->program->armed, &tracing->range, err)) {
-		return false;
-	}
-	backend->listen(tracing->program->armed, &listener, capture);
-	tracing->is_listening = true;
-	return true;
-}
-
-static void watch(struct capture *capture, struct process *process)
+void tracing_watch(struct capture *capture, struct process *process)
 {
 	capture_init_handles(capture);
 	capture->watch.ops = &watch_ops;
@@ -536,34 +440,4 @@ static void watch(struct capture *capture, struct process *process)
 	if (process_state(process) == PROCESS_RUNNING) {
 		start_waiting(capture);
 	}
-}
-
-struct capture *captures_trace(
-	struct captures *captures, const struct capture_trace_options *options, struct error *err)
-{
-	struct process *process = options->process;
-	if (!starting_check_process(process, err) || !check_busy(captures, options->program, err) ||
-		!check_late(options, err) || !starting_check_room(captures, err)) {
-		return NULL;
-	}
-	struct capture *capture = starting_create(
-		captures, process, process_pid(process), options->label, options->asked, err);
-	if (capture == NULL) {
-		return NULL;
-	}
-	capture->progress_ms = options->progress_ms;
-	capture->record.trace = trace_record_create(
-		options->program->backend, &options->range, options->duration_ms, options->timeout_ms);
-	if (!starting_make_folder(capture, options->output_dir, err) || !check_space(capture, err) ||
-		!create_tracing(capture, options, err) || !starting_put_record(capture, err) ||
-		!start(capture, err)) {
-		starting_undo(capture);
-		return NULL;
-	}
-	watch(capture, process);
-	captures_add(captures, capture);
-	log_write(captures->options.log, LOG_INFO, "capture",
-		"%s of the GPU work of process %d begins, by %s", capture->record.id,
-		(int)process_pid(process), options->program->backend->name);
-	return capture;
 }

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "commands/arming.h"
 #include "commands/build.h"
 #include "commands/methods.h"
 #include "commands/params.h"
@@ -222,6 +223,30 @@ static struct process *adopt(
 	return process;
 }
 
+/* Only the client can give the gate what arms it: the reply tells it. */
+static bool arm(struct daemon *daemon, const json_t *params, struct build *build, struct error *err)
+{
+	if (!json_is_object(json_object_get(params, "gpu"))) {
+		return true;
+	}
+	struct gpu_program *program =
+		arming_create_gated(daemon, (pid_t)command_integer(params, "pid", 0), err);
+	if (program != NULL) {
+		build_take_gpu(build, program);
+	}
+	return program != NULL;
+}
+
+static json_t *reply_of(const struct daemon *daemon, const struct process *process)
+{
+	json_t *record = build_record(daemon, process);
+	const struct gpu_program *program = build_gpu(daemon, process);
+	if (program != NULL) {
+		json_object_set_new(record, "environment", arming_environment(program));
+	}
+	return record;
+}
+
 static void adopt_process(struct daemon *daemon, struct request *request, const json_t *params)
 {
 	struct error err = {0};
@@ -229,7 +254,7 @@ static void adopt_process(struct daemon *daemon, struct request *request, const 
 	struct process *process = NULL;
 	if (build == NULL) {
 		error_set(&err, ERROR_LIMIT_EXCEEDED, "out of memory");
-	} else {
+	} else if (arm(daemon, params, build, &err)) {
 		process = adopt(daemon, params, build, &err);
 	}
 	if (process == NULL) {
@@ -237,7 +262,7 @@ static void adopt_process(struct daemon *daemon, struct request *request, const 
 		request_fail(request, &err);
 		return;
 	}
-	request_reply(request, build_record(daemon, process));
+	request_reply(request, reply_of(daemon, process));
 }
 
 static const struct param params_table[] = {
@@ -256,23 +281,23 @@ static const struct param params_table[] = {
 		.max = LIMIT_ID_BYTES,
 		.about = "Within 10 minutes a repeated request with it returns the first result."},
 	{.name = "gpu",
-		.type = PARAM_BOOLEAN,
-		.is_unsupported = true,
+		.type = PARAM_OPTIONS,
+		.members = arming_params,
 		.fallback = "false",
-		.about = "Arm the program for StartGpuTrace."},
+		.about = "Arm the program for StartGpuTrace; only behind profd-gate."},
 	{.name = NULL},
 };
 
 static const char *const events[] = {EVENT_PROCESS_STARTED, EVENT_PROCESS_EXITED, NULL};
 static const char *const errors[] = {"build_exists", "process_not_found", "not_permitted",
-	"limit_exceeded", "unsupported", "shutting_down", NULL};
+	"limit_exceeded", "unsupported", "backend_unavailable", "io", "shutting_down", NULL};
 
 const struct command adopt_process_command = {
 	.name = "AdoptProcess",
 	.params = params_table,
 	.run = adopt_process,
 	.about = "Observes a process that a client launched, or that runs already.",
-	.result = "the record of GetProcess, with adopted true",
+	.result = "the record of GetProcess, with adopted true, environment?",
 	.events = events,
 	.errors = errors,
 };

@@ -19,4 +19,10 @@ extern const struct param arming_params[];
 struct gpu_program *arming_create(
 	struct daemon *daemon, const char *const *changes, bool exact, struct error *err);
 
+/* The same of a process that waits behind its gate, with what it has now as its whole environment. NULL: err is unsupported for one that does not wait. */
+struct gpu_program *arming_create_gated(struct daemon *daemon, pid_t pid, struct error *err);
+
+/* What arms it, for whoever gives the program its environment: {NAME: value}. Owned. */
+json_t *arming_environment(const struct gpu_program *program);
+
 #endif

@@ -160,14 +160,14 @@ static void on_exited(void *context, struct process *process)
 		struct feed feed = {build, process, (enum process_stream)(PROCESS_STDOUT + i)};
 		output_text_end(&build->streams[i], on_piece, &feed);
 	}
+	gpu_program_release(build->gpu);
+	build->gpu = NULL;
 	publish(daemon, process, EVENT_PROCESS_EXITED, EVENTS_LOSSLESS, exit_params(process));
 	/* Its name may be used again, by a build of which these clients did not ask to hear. */
 	events_forget(daemon->events, &subject);
 	build->pid = process_pid(process);
 	build->started_unix_us = process_started_unix_us(process);
 	process_unwatch(&build->watch);
-	gpu_program_release(build->gpu);
-	build->gpu = NULL;
 	settle(daemon);
 }
 

@@ -89,9 +89,14 @@ uint64_t contents_bytes_of_documents(int folder_fd)
 	return bytes;
 }
 
+bool contents_remove_documents(int folder_fd, struct error *err)
+{
+	return each_document(folder_fd, remove_document, err);
+}
+
 bool contents_remove(int folder_fd, enum contents which, struct error *err)
 {
-	if ((which & CONTENTS_TEMPORARIES) != 0 && !each_document(folder_fd, remove_document, err)) {
+	if ((which & CONTENTS_TEMPORARIES) != 0 && !contents_remove_documents(folder_fd, err)) {
 		return false;
 	}
 	for (size_t i = 0; i < OURS; i++) {

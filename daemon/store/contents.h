@@ -23,8 +23,9 @@ enum contents {
 bool contents_remove(int folder_fd, enum contents which, struct error *err);
 /* What ours take together. */
 uint64_t contents_bytes(int folder_fd);
-/* What those take that begin with ARTIFACT_DOCUMENT_PREFIX: a program that is being recorded writes them. */
+/* Those of the temporaries that begin with ARTIFACT_DOCUMENT_PREFIX, which a program that is being recorded writes: what they take, and removing them. */
 uint64_t contents_bytes_of_documents(int folder_fd);
+bool contents_remove_documents(int folder_fd, struct error *err);
 /* Is there a regular file of that name? */
 bool contents_has(int folder_fd, const char *name);
 

@@ -36,6 +36,8 @@ pid_t target_parent(pid_t pid);
 bool target_arguments(pid_t pid, char *text, size_t max_bytes, size_t *len, struct error *err);
 /* The current folder into path[PATH_MAX]. */
 bool target_cwd(pid_t pid, char *path, struct error *err);
+/* The environment that it was started with, as target_arguments. */
+bool target_environment(pid_t pid, char *text, size_t max_bytes, size_t *len, struct error *err);
 
 /* True when the process is a profd-gate (that has not been told "go" yet). */
 bool target_is_gate(pid_t pid);

@@ -213,13 +213,15 @@ pid_t target_parent(pid_t pid)
 	return behind && sscanf(behind, ") %*c %d", &parent) == 1 ? (pid_t)parent : 0;
 }
 
-bool target_arguments(pid_t pid, char *text, size_t max_bytes, size_t *len, struct error *err)
+/* Texts that each end with a NUL. */
+static bool read_texts(pid_t pid, const char *file, const char *what, char *text, size_t max_bytes,
+	size_t *len, struct error *err)
 {
 	char path[PROC_PATH_BYTES];
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
-		return proc_failed(err, pid, "the arguments");
+		return proc_failed(err, pid, what);
 	}
 	size_t used = 0;
 	ssize_t count = 1;
@@ -227,12 +229,22 @@ bool target_arguments(pid_t pid, char *text, size_t max_bytes, size_t *len, stru
 		count = read(fd, text + used, max_bytes - used);
 		used += count > 0 ? (size_t)count : 0;
 	}
-	bool ok = count >= 0 || proc_failed(err, pid, "the arguments");
+	bool ok = count >= 0 || proc_failed(err, pid, what);
 	close(fd);
 	if (ok) {
 		*len = used;
 	}
 	return ok;
+}
+
+bool target_arguments(pid_t pid, char *text, size_t max_bytes, size_t *len, struct error *err)
+{
+	return read_texts(pid, "cmdline", "the arguments", text, max_bytes, len, err);
+}
+
+bool target_environment(pid_t pid, char *text, size_t max_bytes, size_t *len, struct error *err)
+{
+	return read_texts(pid, "environ", "the environment", text, max_bytes, len, err);
 }
 
 bool target_cwd(pid_t pid, char *path, struct error *err)

@@ -56,8 +56,8 @@ def line(word, **pairs):
 class Layer:
     """One connection to an armed program's socket."""
 
-    def __init__(self, pid, greet=True, **more):
-        self.environment = environment_of(pid)
+    def __init__(self, pid, greet=True, environment=None, **more):
+        self.environment = environment or environment_of(pid)
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(20)
         self.socket.connect(self.environment["PROFD_GPU_SOCKET"])

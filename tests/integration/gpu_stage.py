@@ -1,6 +1,5 @@
 """A daemon with a layer and a RenderDoc that are only there, and armed programs for a test to be the layer of."""
 import contextlib
-import glob
 import os
 import shutil
 import tempfile
@@ -16,11 +15,11 @@ class Stage:
     """with Stage() as stage: stage.daemon, stage.client, stage.parts, and stage.launch()."""
 
     def __init__(self, env=None, **options):
-        self.root = tempfile.mkdtemp(prefix="profd-gpu-stage-")
+        self.root = tempfile.mkdtemp(prefix="profd-st-")
         self.parts = Parts(self.root)
         self.runtime = os.path.join(self.root, "run")
         os.mkdir(self.runtime, 0o700)
-        self.daemon = Daemon(env=self.parts.environment(XDG_RUNTIME_DIR="", **(env or {})), **options)
+        self.daemon = Daemon(env=self.parts.environment(XDG_RUNTIME_DIR=self.runtime, **(env or {})), **options)
 
     def __enter__(self):
         self.before = self.folders()
@@ -36,10 +35,9 @@ class Stage:
         finally:
             shutil.rmtree(self.root)
 
-    @staticmethod
-    def folders():
-        """Private folders of armed programs, of all daemons of this machine that have no $XDG_RUNTIME_DIR of their own."""
-        return set(glob.glob("/tmp/profd-gpu-??????"))
+    def folders(self):
+        """Private folders of armed programs."""
+        return set(os.listdir(self.runtime))
 
     @staticmethod
     def describe():

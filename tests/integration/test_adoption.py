@@ -95,7 +95,7 @@ def test_what_cannot_be_adopted_is_refused():
             client.call("AdoptProcess", pid=other.pid, build_id="other")
             error = client.fails("AdoptProcess", pid=other.pid, build_id="another")
             assert error.code == "build_exists" and "other" in error.message, error
-            assert client.fails("AdoptProcess", pid=other.pid, gpu=True).code == "unsupported"
+            assert client.fails("AdoptProcess", pid=other.pid, gpu={"device": "0"}).code == "unsupported"
         gone = subprocess.Popen(["true"])
         gone.wait()
         for pid, code in ((gone.pid, "process_not_found"), (2 ** 22 + 1, "process_not_found"), (0, "bad_params"), (-1, "bad_params"),

@@ -6,7 +6,7 @@ import time
 from contract import SENTENCE
 from fake_gpu_layer import environment_of
 from gpu_stage import PROGRAM, Stage, begin, failure, record, start, write_document
-from harness import main
+from harness import Gate, main, wait_until
 
 
 @SENTENCE("`StartGpuTrace` | build_id; start_frame?, end_frame? (numbered from 0, both included) or frames? (from the next on) or "
@@ -205,6 +205,26 @@ def test_each_failure_has_its_code():
             layer.end()
             data = stage.client.call("WaitCapture", capture_id=capture_id)["error"]["data"]
             assert (data["code"], data["detail"]) == ("interrupted", "exited_mid_capture")
+
+
+def test_an_adopted_program_is_armed_by_its_client():
+    # test_conformance_processes.py has the sentence; here what is in the environment, and that it arms.
+    with Stage() as stage, Gate(stage.daemon, ["sleep", "60"]) as gate:
+        before = environment_of(gate.pid)
+        result = stage.client.call("AdoptProcess", pid=gate.pid, build_id="engine", gpu={})
+        assert result["state"] == "held" and result["adopted"] is True
+        given = result["environment"]
+        assert given["PROFD_GPU"] == "1" and given["XDG_DATA_DIRS"].endswith(":" + (before.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share"))
+        capture_id = start(stage, start_frame=1)["capture_id"]
+        gate.go()
+        with stage.layer(None, environment=given) as layer:
+            layer.device()
+            record(layer, layer.wait_for("start"), 1, 1)
+            assert stage.client.call("WaitCapture", capture_id=capture_id)["state"] == "finished"
+        stage.client.call("Subscribe")
+        gate.end()
+        stage.client.wait_event("ProcessExited")
+        wait_until(lambda: stage.folders() == stage.before, 10, "the private folder's end")
 
 
 if __name__ == "__main__":

@@ -108,13 +108,14 @@ def test_hold_profile_and_subscribe():
           "and `started_unix_us` as the time of its adoption; its state is `held` while it waits behind a gate, then `running` "
           "(`ProcessStarted` tells).", "It ends with a `ProcessExited` whose `exit_code`, `signal`, `core_dumped` and figures are null: "
           "the kernel tells them to its parent alone.", "The connection that adopts it hears of it with `Subscribe`.", "With gpu (only "
-          "behind a gate) the result has the environment that the client must give the gate")
+          "behind a gate) the result has the environment that the client must give the gate (`environment`, an object: it goes over what "
+          "the gate has)")
 def test_an_adopted_process_is_observed():
     with Daemon() as daemon, stranger("sleep", "300") as running, Gate(daemon, ["sleep", "301"]) as gate:
         client, hearing = daemon.connect(), daemon.connect()
         hearing.call("Subscribe")
-        # What is behind gpu is not built, and says so.
-        assert client.fails("AdoptProcess", pid=gate.pid, gpu={}).code == "unsupported"
+        assert client.fails("AdoptProcess", pid=gate.pid, gpu={"device": "0"}).code == "unsupported"
+        assert client.fails("AdoptProcess", pid=running.pid, gpu={}).code == "unsupported"
         for pid, state in ((running.pid, "running"), (gate.pid, "held")):
             before = time.time_ns() // 1000
             record = client.call("AdoptProcess", pid=pid, build_id=str(pid))

@@ -160,15 +160,19 @@ def test_another_user_is_not_listened_to():
     with Stage() as stage:
         pid = stage.launch()
         path = environment_of(pid)["PROFD_GPU_SOCKET"]
-        os.chmod(os.path.dirname(path), 0o755)
+        for folder in (stage.root, stage.runtime, os.path.dirname(path)):
+            os.chmod(folder, 0o755)
         os.chmod(path, 0o666)
         child = os.fork()
         if child == 0:
-            os.setuid(NOBODY)
-            peer = socket.socket(socket.AF_UNIX)
-            peer.connect(path)
-            peer.settimeout(4)
-            os._exit(0 if peer.recv(1) == b"" else 1)
+            try:
+                os.setuid(NOBODY)
+                peer = socket.socket(socket.AF_UNIX)
+                peer.connect(path)
+                peer.settimeout(4)
+                os._exit(0 if peer.recv(1) == b"" else 1)
+            finally:
+                os._exit(2)
         assert os.waitpid(child, 0)[1] == 0
         assert "no longer listened to" in stage.daemon.log()
 

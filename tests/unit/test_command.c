@@ -112,7 +112,8 @@ static void what_is_not_built_yet_is_unsupported_by_name(void **state)
 	(void)state;
 	refuse_call("LaunchProcess", "{\"argv\":[\"a\"],\"gpu\":{\"device\":\"0\"}}", ERROR_UNSUPPORTED,
 		"gpu.device \"0\"");
-	refuse_call("AdoptProcess", "{\"pid\":1,\"gpu\":true}", ERROR_UNSUPPORTED, "gpu true");
+	refuse_call(
+		"AdoptProcess", "{\"pid\":1,\"gpu\":{\"device\":\"0\"}}", ERROR_UNSUPPORTED, "gpu.device");
 	refuse_call("StartSamplingProfile", "{\"mode\":\"wall\"}", ERROR_UNSUPPORTED, "mode \"wall\"");
 	refuse_call(
 		"StartSamplingProfile", "{\"scope\":\"tree\"}", ERROR_UNSUPPORTED, "scope \"tree\"");

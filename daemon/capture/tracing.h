@@ -1,0 +1,40 @@
+#ifndef CAPTURE_TRACING_H
+#define CAPTURE_TRACING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "capture/recording.h"
+#include "capture/trace_failure.h"
+#include "gpu/gpu.h"
+
+/* A GPU trace, for this folder alone: trace_starting.c has its beginning (captures_trace), tracing.c its life and its end. */
+struct tracing {
+	struct gpu_program *program; /* a hold */
+	bool is_listening;
+	struct gpu_range range; /* path_template is owned */
+	uint64_t duration_ms, timeout_ms;
+	struct trace_ending ending; /* what is known for it so far */
+	bool is_asked_to_stop, has_exited;
+	uint64_t exited_ns;
+	struct {
+		int64_t frame;
+		uint64_t bytes;
+		const char *state;
+	} told; /* by the last progress */
+	/* The worker's. */
+	char *document_path; /* owned; NULL */
+	uint64_t document_bytes, first_frame, last_frame;
+	bool is_document_good, is_machine_good;
+	struct error error;
+};
+
+/* What the program tells; the context is the capture. */
+extern const struct gpu_listener tracing_listener;
+
+/* What is known of the program now goes into what may be said of it, and into the record. */
+void tracing_take_status(struct capture *capture);
+/* The capture's handles are opened; the build's events and the time drive it from now on. */
+void tracing_watch(struct capture *capture, struct process *process);
+
+#endif
