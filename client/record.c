@@ -3,23 +3,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "client/profctl.h"
-#include "client/reply.h"
 #include "client/stack_options.h"
 #include "client/svg.h"
 #include "protocol/limits.h"
 #include "protocol/names.h"
-#include "protocol/programs.h"
 #include "protocol/text.h"
-
-#define PATH_BYTES     4096
-#define WAIT_STEP_MS   250
-#define WAIT_NOTICE_NS UINT64_C(2000000000)
-
-extern char **environ;
 
 /* --- options --- */
 
@@ -100,53 +91,12 @@ static bool parse(
 	return true;
 }
 
-/* --- the program --- */
-
-static bool start_gate(struct record *record, pid_t daemon_pid, struct error *err)
-{
-	char gate_path[PATH_BYTES];
-	if (!programs_find("profd-gate", gate_path, sizeof(gate_path), err)) {
-		return false;
-	}
-	struct gate_options options = {
-		.gate_path = gate_path,
-		.argv = (const char *const *)record->argv,
-		.env = (const char *const *)environ,
-		.keep_inherited = true,
-		.umask_bits = -1,
-		.nofile_soft = -1,
-		.nofile_hard = -1,
-		.profiler_pid = daemon_pid,
-		.stdio = {-1, -1, -1},
-	};
-	if (!gate_start(&record->gate, &options, err)) {
-		return false;
-	}
-	if (!job_watch(&record->job, record->gate.pid)) {
-		return error_errno(err, "watch process %d", (int)record->gate.pid);
-	}
-	return gate_wait(&record->gate, false, -1, err) == GATE_IS_READY;
-}
-
-/* 127 or 126 when the gate said so, 125 when it had no chance. Ends the gate. */
-static int not_run(struct record *record, const struct error *err)
-{
-	record_clear_progress(record);
-	profctl_complain(err);
-	gate_close(&record->gate);
-	if (record->job.pid <= 0 || !job_reap(&record->job, true)) {
-		return GATE_EXIT_NO_GO;
-	}
-	int status = job_shell_status(&record->job);
-	return status >= GATE_EXIT_NO_GO && status <= GATE_EXIT_NOT_FOUND ? status : GATE_EXIT_NO_GO;
-}
-
-/* --- the capture --- */
+/* --- the command --- */
 
 static bool start_capture(struct record *record, struct error *err)
 {
 	json_t *params =
-		json_pack("{s:i, s:b}", "pid", (int)record->gate.pid, "kernel", record->kernel);
+		json_pack("{s:i, s:b}", "pid", (int)record->recording.gate.pid, "kernel", record->kernel);
 	if (json_object_size(record->svg) > 0) {
 		json_object_set(params, "svg", record->svg);
 	}
@@ -163,132 +113,28 @@ static bool start_capture(struct record *record, struct error *err)
 	if (record->label != NULL) {
 		json_object_set_new(params, "label", json_string(record->label));
 	}
-	json_t *reply = profctl_try(record->client, "StartSamplingProfile", params, err);
-	const char *id = json_string_value(json_object_get(reply, "capture_id"));
-	if (reply != NULL && id == NULL) {
-		error_set(err, ERROR_INTERNAL, "profd started a capture without naming it");
-	}
-	snprintf(record->capture_id, sizeof(record->capture_id), "%s", id != NULL ? id : "");
-	json_decref(reply);
-	return id != NULL;
+	json_t *reply = profctl_try(record->recording.client, "StartSamplingProfile", params, err);
+	return recording_take_reply(&record->recording, reply, err);
 }
-
-/* --- following --- */
-
-/* Takes one message; true when it is the capture's end. Takes message. */
-static bool take_message(struct record *record, json_t *message)
-{
-	const char *name = profclient_event_name(message);
-	const json_t *params = profclient_event_params(message);
-	const char *id = json_string_value(json_object_get(params, "capture_id"));
-	bool is_ours = id != NULL && strcmp(id, record->capture_id) == 0;
-	if (is_ours && strcmp(name, EVENT_SAMPLING_PROFILE_PROGRESS) == 0) {
-		record_show_progress(record, params);
-	}
-	bool ended = is_ours && (strcmp(name, EVENT_SAMPLING_PROFILE_FINISHED) == 0 ||
-								strcmp(name, EVENT_SAMPLING_PROFILE_FAILED) == 0);
-	if (ended) {
-		record->final = json_incref(message);
-	}
-	json_decref(message);
-	return ended;
-}
-
-static void read_messages(struct record *record)
-{
-	while (record->final == NULL && record->lost.code == ERROR_NONE) {
-		json_t *message = NULL;
-		if (profctl_event(record->client, 0, &message, &record->lost) != PROFCLIENT_GOT) {
-			return;
-		}
-		take_message(record, message);
-	}
-}
-
-static bool is_open(const struct record *record)
-{
-	return record->final == NULL && record->lost.code == ERROR_NONE;
-}
-
-static void follow_program(struct record *record)
-{
-	while (!job_reap(&record->job, false)) {
-		read_messages(record);
-		job_wait(&record->job, is_open(record) ? profclient_fd(record->client) : -1, -1);
-	}
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-static void announce_wait(const struct record *record)
-{
-	record_clear_progress(record);
-	fprintf(stderr, "profctl: the program has ended; waiting for its profile, Ctrl-C leaves\n");
-}
-
-/* Until the capture has ended too, or cannot any more, or nobody wants to wait. */
-static void follow_capture(struct record *record)
-{
-	int before = job_signals_seen();
-	uint64_t notice_ns = now_ns() + WAIT_NOTICE_NS;
-	for (;;) {
-		read_messages(record);
-		if (!is_open(record)) {
-			return;
-		}
-		if (job_signals_seen() != before) {
-			break;
-		}
-		if (now_ns() >= notice_ns) {
-			notice_ns = UINT64_MAX;
-			announce_wait(record);
-		}
-		job_wait(&record->job, profclient_fd(record->client), WAIT_STEP_MS);
-	}
-	error_set(&record->lost, ERROR_CANCELLED, "the profile was not waited for");
-	error_hint(&record->lost, "profd goes on with it: it is capture %s in profctl captures",
-		record->capture_id);
-}
-
-/* Of a program that never ran, also when the capture has ended with it by itself. */
-static void discard_capture(const struct record *record)
-{
-	json_decref(profctl_try(record->client, "StopCapture",
-		json_pack("{s:s, s:b}", "capture_id", record->capture_id, "discard", 1), NULL));
-}
-
-/* --- the command --- */
 
 static int run_program(struct record *record)
 {
 	struct error err = {0};
-	json_int_t profiler = reply_integer(profclient_hello(record->client), "pid");
-	if (!start_gate(record, (pid_t)profiler, &err) || !start_capture(record, &err)) {
-		return not_run(record, &err);
+	struct recording *recording = &record->recording;
+	if (!recording_start_gate(recording, record->argv, &err) || !start_capture(record, &err) ||
+		!recording_go(recording, &err)) {
+		return recording_not_run(recording, &err);
 	}
-	if (!gate_go(&record->gate, &err) || gate_wait(&record->gate, true, -1, &err) != GATE_RUNNING) {
-		discard_capture(record);
-		return not_run(record, &err);
-	}
-	gate_close(&record->gate);
-	follow_program(record);
-	follow_capture(record);
-	record_clear_progress(record);
+	recording_follow_program(recording);
+	recording_follow_capture(recording);
+	recording_clear_progress(recording);
 	record_report(record);
-	return job_shell_status(&record->job);
+	return job_shell_status(&recording->job);
 }
 
 static void finish(struct record *record)
 {
-	gate_close(&record->gate);
-	job_finish(&record->job);
-	json_decref(record->final);
-	profclient_close(record->client);
+	recording_finish(&record->recording);
 	free(record->output_dir);
 	json_decref(record->svg);
 	json_decref(record->stacks);
@@ -297,21 +143,28 @@ static void finish(struct record *record)
 static int run(struct profctl *profctl, int argc, char **argv)
 {
 	struct record record = {
-		.job = {.pidfd = -1},
-		.gate = {.fd = -1},
 		.svg = json_object(),
 		.stacks = json_object(),
+		.recording = RECORDING_NONE,
 	};
+	struct recording *recording = &record.recording;
+	recording->progress = EVENT_SAMPLING_PROFILE_PROGRESS;
+	recording->finished = EVENT_SAMPLING_PROFILE_FINISHED;
+	recording->failed = EVENT_SAMPLING_PROFILE_FAILED;
+	recording->what = "profile";
+	recording->show_progress = record_show_progress;
+	recording->context = &record;
 	int status = GATE_EXIT_NO_GO;
 	if (parse(&record, profctl, argc, argv, &status)) {
 		/* A line that is drawn over and over would spoil what the program shows on the same terminal. */
-		record.shows_progress = !record.quiet && isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO);
+		recording->shows_progress =
+			!record.quiet && isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO);
 		job_catch_signals();
 		int connected = EXIT_SUCCESS;
-		record.client = profctl_connect(
+		recording->client = profctl_connect(
 			&(struct profctl){.socket_given = profctl->socket_given, .no_start = profctl->no_start},
 			true, &connected);
-		if (record.client != NULL) {
+		if (recording->client != NULL) {
 			status = run_program(&record);
 		}
 	}

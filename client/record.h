@@ -2,14 +2,10 @@
 #define CLIENT_RECORD_H
 
 #include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
 
 #include <jansson.h>
 
-#include "client/job.h"
-#include "client/profclient.h"
-#include "protocol/gate.h"
+#include "client/recording.h"
 
 /* One run of `profctl record`: what was asked for, and what it came to. */
 struct record {
@@ -24,20 +20,13 @@ struct record {
 	char *output_dir; /* owned; absolute, or NULL */
 	char **argv;      /* the program's */
 
-	struct profclient *client; /* owned */
-	struct gate gate;
-	struct job job;
-	char capture_id[64];
-	json_t *final;     /* owned; the terminal event, or NULL */
-	struct error lost; /* why there will be no terminal event; code ERROR_NONE when there may */
-	bool shows_progress;
+	struct recording recording;
 };
 
 /* record_report.c: what is printed, all on stderr. */
 
-/* The line that is drawn over and over while the program runs, when record->shows_progress. */
-void record_show_progress(const struct record *record, const json_t *params);
-void record_clear_progress(const struct record *record);
+/* The line that is drawn over and over while the program runs, when shows_progress. context is the record. */
+void record_show_progress(void *context, const json_t *params);
 /* The top functions and the paths, or why there are none. */
 void record_report(const struct record *record);
 

@@ -3,16 +3,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "client/profctl.h"
 #include "client/reply.h"
 #include "client/report.h"
-#include "protocol/names.h"
 
-void record_show_progress(const struct record *record, const json_t *params)
+void record_show_progress(void *context, const json_t *params)
 {
-	if (!record->shows_progress) {
+	const struct record *record = context;
+	if (!record->recording.shows_progress) {
 		return;
 	}
 	fprintf(stderr,
@@ -20,14 +19,6 @@ void record_show_progress(const struct record *record, const json_t *params)
 		reply_string(params, "state"), (double)reply_integer(params, "elapsed_ms") / 1000.0,
 		reply_integer(params, "samples"), reply_integer(params, "threads"));
 	fflush(stderr);
-}
-
-void record_clear_progress(const struct record *record)
-{
-	if (record->shows_progress) {
-		fputs("\r\033[K", stderr);
-		fflush(stderr);
-	}
 }
 
 static void report_finished(const json_t *params)
@@ -47,30 +38,19 @@ static void report_finished(const json_t *params)
 
 void record_report(const struct record *record)
 {
-	if (record->final == NULL) {
-		if (record->lost.code != ERROR_CANCELLED) {
+	const struct recording *recording = &record->recording;
+	if (recording->final == NULL) {
+		if (recording->lost.code != ERROR_CANCELLED) {
 			fprintf(stderr, "profctl: the profile was not completed, the program was not "
 							"disturbed; what was gathered is finished when "
 							"profd starts again (profctl captures)\n");
 		}
-		profctl_complain(&record->lost);
-		return;
+		profctl_complain(&recording->lost);
+	} else if (record->json) {
+		profctl_print_json(stderr, recording->final);
+	} else if (strcmp(profclient_event_name(recording->final), recording->finished) != 0) {
+		recording_tell_failure(recording);
+	} else if (!record->quiet) {
+		report_finished(profclient_event_params(recording->final));
 	}
-	if (record->json) {
-		profctl_print_json(stderr, record->final);
-		return;
-	}
-	const json_t *params = profclient_event_params(record->final);
-	if (strcmp(profclient_event_name(record->final), EVENT_SAMPLING_PROFILE_FINISHED) == 0) {
-		if (!record->quiet) {
-			report_finished(params);
-		}
-		return;
-	}
-	struct error err = {0};
-	if (!error_from_json(&err, json_object_get(params, "error"))) {
-		error_set(&err, ERROR_INTERNAL, "the capture failed without saying why");
-	}
-	error_wrap(&err, "there is no profile");
-	profctl_complain(&err);
 }
