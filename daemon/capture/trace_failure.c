@@ -75,10 +75,12 @@ void trace_failure_explain(const struct trace_ending *ending, struct error *err)
 	bool has_worked =
 		status->has_frame && status->frame > (ending->had_frame ? ending->start_frame : 0);
 	if (ending->has_begun) {
+		/* Frames are told ten times a second at most: the last may be of before the recording. */
+		uint64_t last = status->frame > ending->first_frame ? status->frame : ending->first_frame;
 		error_set(err, ERROR_INTERRUPTED,
 			"the program %s while it was being recorded, in frame %" PRIu64 " of a recording from "
 			"frame %" PRIu64 " on: its document is lost",
-			ending->has_exited ? ending->how_it_ended : "closed its connection", status->frame,
+			ending->has_exited ? ending->how_it_ended : "closed its connection", last,
 			ending->first_frame);
 		error_detail(err, "exited_mid_capture");
 		error_hint(err, "let the program end by itself, or record fewer frames");

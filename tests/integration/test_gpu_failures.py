@@ -176,9 +176,10 @@ def test_a_child_that_dies_alone():
     with Stage() as stage, stage.program() as (_, layer):
         capture_id = start(stage, start_frame=2)["capture_id"]
         layer.wait_for("start")
+        layer.frame(0)
         begin(layer, 2)
         layer.end()
-        check(ended(stage, capture_id), "interrupted", "exited_mid_capture", "closed its connection")
+        check(ended(stage, capture_id), "interrupted", "exited_mid_capture", "closed its connection", "in frame 2 of")
         # Another one can be recorded.
         with stage.layer(stage.client.call("GetProcess", build_id="engine")["pid"]) as other:
             other.device()
