@@ -27,11 +27,24 @@ static bool add_argument(struct record *record, const char *text, size_t len, si
 	return text_list_add(&record->argv, text, len);
 }
 
+/* Where the program's own begin: an adopted one that is held is a gate still, which has them behind "--" (protocol/gate.h). */
+static size_t find_own(const struct process *process, const char *const *argv, size_t count)
+{
+	size_t i = 0;
+	if (!process_is_adopted(process) || process_state(process) != PROCESS_HELD) {
+		return 0;
+	}
+	while (i < count && strcmp(argv[i], "--") != 0) {
+		i++;
+	}
+	return i + 1 < count ? i + 1 : 0;
+}
+
 static bool take_argv(struct record *record, const struct process *process)
 {
 	size_t count, used = 0;
 	const char *const *argv = process_argv(process, &count);
-	for (size_t i = 0; i < count && !record->argv_truncated; i++) {
+	for (size_t i = find_own(process, argv, count); i < count && !record->argv_truncated; i++) {
 		if (!add_argument(record, argv[i], strlen(argv[i]), &used)) {
 			return false;
 		}

@@ -52,6 +52,9 @@ def test_one_behind_a_gate_is_held_until_it_is_let_go():
         assert record["state"] == "held" and record["argv"][-2:] == ["sleep", "300"] and "--" in record["argv"]
         time.sleep(0.1)
         assert client.call("GetProcess", build_id=record["build_id"])["state"] == "held"
+        # What is captured is the program, also when it ends before anybody has seen it outside of the gate.
+        capture = client.call("StartSamplingProfile", build_id=record["build_id"])["capture_id"]
+        assert client.call("GetCapture", capture_id=capture)["argv"] == ["sleep", "300"]
         gate.go()
         started = client.wait_event("ProcessStarted", build_id=record["build_id"], timeout=5)
         assert started["pid"] == gate.pid

@@ -18,6 +18,12 @@ enum process_state process_state(const struct process *process)
 	return process->state;
 }
 
+bool process_is_adopted(const struct process *process)
+{
+	(void)process;
+	return false;
+}
+
 const char *process_state_name(enum process_state state)
 {
 	return state == PROCESS_EXITED ? "exited" : "starting";
