@@ -211,17 +211,21 @@ def test_an_adopted_program_is_armed_by_its_client():
     # test_conformance_processes.py has the sentence; here what is in the environment, and that it arms.
     with Stage() as stage, Gate(stage.daemon, ["sleep", "60"]) as gate:
         before = environment_of(gate.pid)
+        stage.client.call("Subscribe")
         result = stage.client.call("AdoptProcess", pid=gate.pid, build_id="engine", gpu={})
         assert result["state"] == "held" and result["adopted"] is True
         given = result["environment"]
         assert given["PROFD_GPU"] == "1" and given["XDG_DATA_DIRS"].endswith(":" + (before.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share"))
         capture_id = start(stage, start_frame=1)["capture_id"]
+        for name, value in given.items():
+            gate.set(name, value)
         gate.go()
+        stage.client.wait_event("ProcessStarted")
+        assert environment_of(gate.pid) == dict(before, **given)
         with stage.layer(None, environment=given) as layer:
             layer.device()
             record(layer, layer.wait_for("start"), 1, 1)
             assert stage.client.call("WaitCapture", capture_id=capture_id)["state"] == "finished"
-        stage.client.call("Subscribe")
         gate.end()
         stage.client.wait_event("ProcessExited")
         wait_until(lambda: stage.folders() == stage.before, 10, "the private folder's end")

@@ -310,6 +310,10 @@ class Gate:
     def __enter__(self):
         return self
 
+    def set(self, name, value):
+        """A variable of the program's environment."""
+        self.socket.sendall(("set %s=%s\0" % (name, value)).encode())
+
     def go(self):
         self.socket.sendall(b"go\n")
 
