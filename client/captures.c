@@ -22,6 +22,11 @@ bool captures_has_failed(const json_t *record)
 	return strcmp(reply_string(record, "state"), "failed") == 0;
 }
 
+static bool is_gpu(const json_t *record)
+{
+	return strcmp(reply_string(record, "kind"), "gpu") == 0;
+}
+
 /* --- captures --- */
 
 static void print_line(const struct profctl *profctl, const json_t *record)
@@ -35,8 +40,8 @@ static void print_line(const struct profctl *profctl, const json_t *record)
 		"%s %9" JSON_INTEGER_FORMAT " ", is_red ? COLOR_END : "", reply_integer(record, "samples"));
 	reply_print_time(stdout, reply_integer(record, "started_unix_us"), 20);
 	putchar(' ');
-	reply_print(stdout,
-		error != NULL ? reply_string(error, "message") : reply_string(record, "svg_path"), 0);
+	const char *path = reply_string(record, is_gpu(record) ? "trace_path" : "svg_path");
+	reply_print(stdout, error != NULL ? reply_string(error, "message") : path, 0);
 	if (reply_string(record, "label")[0] != '\0') {
 		fputs(" [", stdout);
 		reply_print(stdout, reply_string(record, "label"), 0);
@@ -48,8 +53,8 @@ static void print_line(const struct profctl *profctl, const json_t *record)
 static int run_captures(struct profctl *profctl, int argc, char **argv)
 {
 	const struct listing listing = {&captures_command, "ListCaptures", "captures",
-		"CAPTURE                  STATE          SAMPLES STARTED              FLAME GRAPH OR "
-		"ERROR",
+		"CAPTURE                  STATE          SAMPLES STARTED              FLAME GRAPH, TRACE "
+		"OR ERROR",
 		print_line};
 	return listing_run(&listing, profctl, argc, argv);
 }
@@ -103,19 +108,28 @@ static void print_head(const json_t *record)
 	putchar('\n');
 }
 
+static void print_samples(const json_t *record)
+{
+	const json_t *summary = json_object_get(record, "summary");
+	printf("%" JSON_INTEGER_FORMAT " samples", reply_integer(record, "samples"));
+	if (summary != NULL) {
+		printf(" in %.2f s", (double)reply_integer(summary, "duration_ms") / 1000.0);
+	}
+	printf(", %" JSON_INTEGER_FORMAT " lost\n", reply_integer(record, "lost"));
+}
+
 void captures_print(const struct profctl *profctl, const json_t *record)
 {
 	if (profctl->json) {
 		profctl_print_json(stdout, record);
 		return;
 	}
-	const json_t *summary = json_object_get(record, "summary");
 	print_head(record);
-	printf("%" JSON_INTEGER_FORMAT " samples", reply_integer(record, "samples"));
-	if (summary != NULL) {
-		printf(" in %.2f s", (double)reply_integer(summary, "duration_ms") / 1000.0);
+	if (!is_gpu(record)) {
+		print_samples(record);
+	} else if (!captures_has_failed(record)) {
+		report_frames(stdout, record);
 	}
-	printf(", %" JSON_INTEGER_FORMAT " lost\n", reply_integer(record, "lost"));
 	print_error(record);
 	report_top(stdout, record);
 	report_warnings(stdout, record);

@@ -14,7 +14,7 @@
 #define SURE_NS 20000000L /* a stop that lasts so long is no moment of a change of hands */
 
 /* Of the handlers. */
-static volatile sig_atomic_t seen;
+static volatile sig_atomic_t seen, interrupts;
 static volatile sig_atomic_t watched; /* the pid that signals are passed on to; 0: nobody */
 static int wake[2] = {-1, -1};        /* a pipe: a byte for each signal, as far as it has room */
 
@@ -32,6 +32,7 @@ static void pass_on(int number, siginfo_t *info, void *context)
 {
 	(void)context;
 	seen += number != SIGCONT;
+	interrupts += number == SIGINT;
 	if (info->si_code <= 0 && watched > 0 && info->si_pid != watched) {
 		kill((pid_t)watched, number);
 	}
@@ -61,6 +62,11 @@ void job_catch_signals(void)
 int job_signals_seen(void)
 {
 	return (int)seen;
+}
+
+int job_interrupts_seen(void)
+{
+	return (int)interrupts;
 }
 
 bool job_watch(struct job *job, pid_t pid)

@@ -20,6 +20,8 @@ struct job {
 void job_catch_signals(void);
 /* As many were caught. */
 int job_signals_seen(void);
+/* As many of them were SIGINT. */
+int job_interrupts_seen(void);
 
 /* Takes over the child, which was just started. False: errno. */
 bool job_watch(struct job *job, pid_t pid);

@@ -11,11 +11,11 @@
 #include "client/reply.h"
 #include "protocol/limits.h"
 
-static const struct profctl_command *const commands[] = {&record_command, &launch_command,
-	&ps_command, &resume_command, &stop_command, &signal_command, &output_command, &input_command,
-	&capture_command, &captures_command, &wait_command, &show_command, &symbolize_command,
-	&label_command, &pin_command, &unpin_command, &delete_command, &events_command, &daemon_command,
-	&status_command, &doctor_command, &call_command, NULL};
+static const struct profctl_command *const commands[] = {&record_command, &gpu_command,
+	&launch_command, &ps_command, &resume_command, &stop_command, &signal_command, &output_command,
+	&input_command, &capture_command, &captures_command, &wait_command, &show_command,
+	&symbolize_command, &label_command, &pin_command, &unpin_command, &delete_command,
+	&events_command, &daemon_command, &status_command, &doctor_command, &call_command, NULL};
 
 static const struct option common_options[] = {PROFCTL_OPTIONS};
 

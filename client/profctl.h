@@ -10,7 +10,7 @@
 
 /* profctl: one entry of the table in profctl.c per command, one file per noun. */
 
-/* Exit statuses (profctl(1)); record and launch --follow have their program's. */
+/* Exit statuses (profctl(1)); record, gpu and launch --follow have their program's. */
 #define EXIT_FAILED         1 /* the daemon said no */
 #define EXIT_USAGE          2
 #define EXIT_UNREACHABLE    3 /* no daemon, and none could be started */
@@ -41,6 +41,7 @@ struct profctl_command {
 };
 
 extern const struct profctl_command record_command; /* record.c */
+extern const struct profctl_command gpu_command;    /* gpu.c */
 extern const struct profctl_command launch_command; /* launch.c */
 extern const struct profctl_command ps_command, resume_command, stop_command,
 	signal_command;                                  /* build.c */

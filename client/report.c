@@ -22,6 +22,53 @@ void report_top(FILE *out, const json_t *record)
 	}
 }
 
+/* "frame 2" or "frames 2 to 3". */
+static void print_range(FILE *out, json_int_t first, json_int_t last)
+{
+	if (first == last) {
+		fprintf(out, "frame %" JSON_INTEGER_FORMAT, first);
+	} else {
+		fprintf(out, "frames %" JSON_INTEGER_FORMAT " to %" JSON_INTEGER_FORMAT, first, last);
+	}
+}
+
+static void print_asked(FILE *out, const json_t *params)
+{
+	const json_t *start = json_object_get(params, "start_frame");
+	const json_t *end = json_object_get(params, "end_frame");
+	if (json_is_integer(start)) {
+		json_int_t first = json_integer_value(start);
+		print_range(out, first, json_is_integer(end) ? json_integer_value(end) : first);
+	} else if (json_is_integer(json_object_get(params, "frames"))) {
+		json_int_t count = reply_integer(params, "frames");
+		fprintf(
+			out, "%" JSON_INTEGER_FORMAT " frame%s from the first on", count, count > 1 ? "s" : "");
+	} else if (json_is_integer(json_object_get(params, "duration_ms"))) {
+		fprintf(out, "%g s", (double)reply_integer(params, "duration_ms") / 1000.0);
+	} else {
+		fputs("all until it is ended", out);
+	}
+}
+
+void report_frames(FILE *out, const json_t *record)
+{
+	const json_t *device = json_object_get(record, "device");
+	if (json_is_integer(json_object_get(record, "last_frame"))) {
+		fputs("recorded ", out);
+		print_range(out, reply_integer(record, "first_frame"), reply_integer(record, "last_frame"));
+		fputc(' ', out);
+	}
+	fputs("(asked for: ", out);
+	print_asked(out, record);
+	fprintf(out, ") by ");
+	reply_print(out, reply_string(record, "frame_by"), 0);
+	if (json_is_object(device)) {
+		fputs(" on ", out);
+		reply_print(out, reply_string(device, "name"), 0);
+	}
+	fputc('\n', out);
+}
+
 void report_warnings(FILE *out, const json_t *record)
 {
 	size_t index;
@@ -42,7 +89,7 @@ void report_warnings(FILE *out, const json_t *record)
 
 void report_paths(FILE *out, const json_t *record)
 {
-	static const char *const paths[] = {"svg_path", "folded_path", "metadata_path"};
+	static const char *const paths[] = {"trace_path", "svg_path", "folded_path", "metadata_path"};
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		if (reply_string(record, paths[i])[0] != '\0') {
 			reply_print(out, reply_string(record, paths[i]), 0);

@@ -32,7 +32,7 @@ _profctl_svg()
 _profctl()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
-	local commands="record launch ps resume stop signal output input capture captures wait show symbolize label pin unpin delete
+	local commands="record gpu launch ps resume stop signal output input capture captures wait show symbolize label pin unpin delete
 		events daemon status doctor call"
 	local common="--socket --json --no-start --color --help"
 	local global=() command= at=1 options= words=
@@ -76,8 +76,16 @@ _profctl()
 		return
 	fi
 	case $command:$prev in
-	record:-o | record:--output | capture:-o | capture:--output | launch:--cwd)
+	record:-o | record:--output | capture:-o | capture:--output | launch:--cwd | gpu:-o | gpu:--gpu-trace-output-directory)
 		COMPREPLY=($(compgen -d -- "$cur"))
+		return
+		;;
+	gpu:--settings)
+		COMPREPLY=($(compgen -f -- "$cur"))
+		return
+		;;
+	gpu:--frame-by)
+		COMPREPLY=($(compgen -W "auto present submit label: manual" -- "$cur"))
 		return
 		;;
 	launch:--stdio)
@@ -105,13 +113,15 @@ _profctl()
 		COMPREPLY=($(compgen -W "$(_profctl_ids captures capture_id)" -- "$cur"))
 		return
 		;;
-	*:-F | *:--hz | *:-d | *:--duration | *:-l | *:--label | *:-g | *:--grace | *:-n | *:--count | *:--timeout | *:--since | *:--id | *:--env | *:--max-depth)
+	*:-F | *:--hz | *:-d | *:--duration | *:-l | *:--label | *:-g | *:--grace | *:-n | *:--count | *:--timeout | *:--since | *:--id | *:--env | *:--max-depth | \
+		gpu:--gpu-trace-start-frame | gpu:--gpu-trace-end-frame | gpu:--frames | gpu:--device)
 		return
 		;;
 	esac
 
 	case $command in
 	record) options="-F --hz -d --duration -o --output -k --kernel -l --label -q --quiet --unwind --max-depth --no-stitch --svg" ;;
+	gpu) options="--gpu-trace-start-frame --gpu-trace-end-frame --frames -d --duration -o --gpu-trace-output-directory --frame-by --device --timeout --settings -l --label -q --quiet" ;;
 	launch) options="-f --follow -i --input --id --stdio --hold --profile -F --hz -d --duration --unwind --max-depth --no-stitch --svg --env --cwd --leave" ;;
 	stop) options="-s --signal -g --grace -c --capture -d --discard" ;;
 	output) options="-f --follow --stderr" ;;
@@ -127,7 +137,7 @@ _profctl()
 	fi
 
 	case $command in
-	record | launch)
+	record | gpu | launch)
 		# Options end at the program: behind it the words are its own.
 		COMPREPLY=($(compgen -c -f -- "$cur"))
 		return

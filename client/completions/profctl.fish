@@ -1,6 +1,6 @@
 # fish completion for profctl(1). Ids are asked of a daemon that runs; none is started.
 
-set -l commands record launch ps resume stop signal output input capture captures wait show symbolize label pin unpin delete \
+set -l commands record gpu launch ps resume stop signal output input capture captures wait show symbolize label pin unpin delete \
     events daemon status doctor call
 
 function __profctl_ids
@@ -26,6 +26,7 @@ complete -c profctl -l help -s h -d 'tell how it is called'
 set -l none "not __fish_seen_subcommand_from $commands"
 complete -c profctl -n $none -l version -d 'print the version'
 complete -c profctl -n $none -a record -d 'run a program in this terminal and profile it'
+complete -c profctl -n $none -a gpu -d 'run a program in this terminal and record its GPU frames'
 complete -c profctl -n $none -a launch -d 'let the daemon run a program'
 complete -c profctl -n $none -a ps -d 'the programs that profd launched'
 complete -c profctl -n $none -a resume -d 'let held programs run'
@@ -64,8 +65,18 @@ for command in record capture
     complete -c profctl -n "__fish_seen_subcommand_from $command" -s k -l kernel -d 'show kernel frames'
     complete -c profctl -n "__fish_seen_subcommand_from $command" -s l -l label -x -d 'kept with the capture'
 end
-complete -c profctl -n '__fish_seen_subcommand_from record' -s q -l quiet -d 'print nothing'
-complete -c profctl -n '__fish_seen_subcommand_from record launch' -a '(__fish_complete_subcommand)'
+complete -c profctl -n '__fish_seen_subcommand_from gpu' -l gpu-trace-start-frame -x -d 'the first frame'
+complete -c profctl -n '__fish_seen_subcommand_from gpu' -l gpu-trace-end-frame -x -d 'the last frame'
+complete -c profctl -n '__fish_seen_subcommand_from gpu' -l frames -x -d 'so many from the first on'
+complete -c profctl -n '__fish_seen_subcommand_from gpu' -s d -l duration -x -d 'so long from the first on'
+complete -c profctl -n '__fish_seen_subcommand_from gpu' -s o -l gpu-trace-output-directory -x -a '(__fish_complete_directories)' -d 'folder for the capture'
+complete -c profctl -n '__fish_seen_subcommand_from gpu' -l frame-by -x -a 'auto present submit label: manual' -d 'what a frame is'
+complete -c profctl -n '__fish_seen_subcommand_from gpu' -l device -x -d 'the GPU, by name, index or uuid'
+complete -c profctl -n '__fish_seen_subcommand_from gpu' -l timeout -x -d 'how long the first frame is waited for'
+complete -c profctl -n '__fish_seen_subcommand_from gpu' -l settings -r -F -d 'JSON with the settings'
+complete -c profctl -n '__fish_seen_subcommand_from gpu' -s l -l label -x -d 'kept with the capture'
+complete -c profctl -n '__fish_seen_subcommand_from record gpu' -s q -l quiet -d 'print nothing'
+complete -c profctl -n '__fish_seen_subcommand_from record gpu launch' -a '(__fish_complete_subcommand)'
 complete -c profctl -n '__fish_seen_subcommand_from launch output' -s f -l follow -d 'print what it writes'
 complete -c profctl -n '__fish_seen_subcommand_from launch' -s i -l input -d 'pass standard input on'
 complete -c profctl -n '__fish_seen_subcommand_from launch' -l id -x -d 'its name'

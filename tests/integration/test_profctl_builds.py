@@ -179,7 +179,7 @@ def test_wrong_command_lines_are_usage_errors_and_start_nothing():
 def test_every_command_tells_its_help_and_takes_the_common_options():
     with home() as (root, env):
         commands = [line.split()[0] for line in profctl(env, "--help").stdout.splitlines() if line.startswith("  ")]
-        assert len(commands) == 22, commands
+        assert len(commands) == 23, commands
         for command in commands:
             done = profctl(env, command, "--help")
             assert done.returncode == 0 and done.stdout.startswith("usage: profctl %s" % command) and not done.stderr, done

@@ -1,0 +1,35 @@
+#ifndef CLIENT_GPU_H
+#define CLIENT_GPU_H
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+#include "client/gpu_settings.h"
+#include "client/recording.h"
+
+/* One run of `profctl gpu`: what was asked for, and what it came to. */
+struct gpu {
+	/* Asked for. */
+	struct gpu_settings settings;
+	const char *settings_file; /* or NULL */
+	json_t *params;            /* owned; members of StartGpuTrace that options set */
+	bool quiet;
+	bool json;   /* the terminal event as it came, in place of the report */
+	char **argv; /* the program's */
+
+	struct recording recording;
+	json_t *environment; /* owned; what arms the program */
+	bool until_stopped;  /* no range: Ctrl-C ends the trace, and the program ignores it */
+	int interrupts;      /* those that were acted upon */
+	bool is_told;        /* the end of the trace */
+};
+
+/* gpu_report.c: what is printed, all on stderr. */
+
+/* The line that is drawn over and over while the program runs, when shows_progress. context is the gpu. */
+void gpu_show_progress(void *context, const json_t *params);
+/* The frames, the device and the path, or why there is no trace. */
+void gpu_report(const struct gpu *gpu);
+
+#endif

@@ -1,0 +1,62 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "client/gpu.h"
+#include "client/profctl.h"
+#include "client/reply.h"
+#include "client/report.h"
+
+void gpu_show_progress(void *context, const json_t *params)
+{
+	const struct gpu *gpu = context;
+	const json_t *frame = json_object_get(params, "frame");
+	if (!gpu->recording.shows_progress) {
+		return;
+	}
+	const char *state = reply_string(params, "state");
+	/* The protocol has one word for all captures that are under way. */
+	fprintf(stderr, "\r\033[K%s: %.1f s", strcmp(state, "sampling") == 0 ? "recording" : state,
+		(double)reply_integer(params, "elapsed_ms") / 1000.0);
+	if (json_is_integer(frame)) {
+		fprintf(stderr, ", frame %" JSON_INTEGER_FORMAT, json_integer_value(frame));
+	}
+	if (reply_integer(params, "bytes") > 0) {
+		fprintf(stderr, ", %.1f MB", (double)reply_integer(params, "bytes") / 1e6);
+	}
+	fflush(stderr);
+}
+
+static void report_finished(const json_t *params)
+{
+	fputs("profctl: ", stderr);
+	report_frames(stderr, params);
+	const char *reason = reply_string(params, "reason");
+	if (strcmp(reason, "frames") != 0 && strcmp(reason, "duration") != 0) {
+		fprintf(stderr, "profctl: the trace was ended by: %s\n", reason);
+	}
+	report_warnings(stderr, params);
+	report_paths(stderr, params);
+}
+
+static void report_lost(const struct recording *recording)
+{
+	if (recording->lost.code != ERROR_CANCELLED) {
+		fputs("profctl: the GPU trace was not completed; the program was not disturbed\n", stderr);
+	}
+	profctl_complain(&recording->lost);
+}
+
+void gpu_report(const struct gpu *gpu)
+{
+	const struct recording *recording = &gpu->recording;
+	recording_clear_progress(recording);
+	if (recording->final == NULL) {
+		report_lost(recording);
+	} else if (gpu->json) {
+		profctl_print_json(stderr, recording->final);
+	} else if (strcmp(profclient_event_name(recording->final), recording->finished) != 0) {
+		recording_tell_failure(recording);
+	} else if (!gpu->quiet) {
+		report_finished(profclient_event_params(recording->final));
+	}
+}
