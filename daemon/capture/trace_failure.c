@@ -69,11 +69,18 @@ static void explain_frames(const struct trace_ending *ending, struct error *err)
 						  "frame_by: submit");
 }
 
+/* Whether it gave its device any work. Where frames are presents or labels, frame 0 may be full of it. */
+static bool has_worked(const struct trace_ending *ending)
+{
+	const struct gpu_status *status = &ending->status;
+	enum gpu_boundary by = ending->range->by;
+	return by == GPU_BY_PRESENT || by == GPU_BY_LABEL ||
+		   (status->has_frame && status->frame > (ending->had_frame ? ending->start_frame : 0));
+}
+
 void trace_failure_explain(const struct trace_ending *ending, struct error *err)
 {
 	const struct gpu_status *status = &ending->status;
-	bool has_worked =
-		status->has_frame && status->frame > (ending->had_frame ? ending->start_frame : 0);
 	if (ending->has_begun) {
 		/* Frames are told ten times a second at most: the last may be of before the recording. */
 		uint64_t last = status->frame > ending->first_frame ? status->frame : ending->first_frame;
@@ -84,7 +91,7 @@ void trace_failure_explain(const struct trace_ending *ending, struct error *err)
 			ending->first_frame);
 		error_detail(err, "exited_mid_capture");
 		error_hint(err, "let the program end by itself, or record fewer frames");
-	} else if (status->devices == 0 || !has_worked) {
+	} else if (status->devices == 0 || !has_worked(ending)) {
 		explain_no_calls(ending, err);
 	} else {
 		explain_frames(ending, err);

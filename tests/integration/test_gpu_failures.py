@@ -128,6 +128,15 @@ def test_frames_that_are_never_reached():
                     check(final, "gpu_frame_not_reached", "frames_not_reached", "SIGTERM")
                 if ends_by == "stop":
                     assert stage.client.wait_reply(stopping) == final
+        # A program that never presents is all in frame 0: that is no word of how much it works.
+        for by, told in (("present", "present"), ("label:draw", "label")):
+            with stage.program() as (_, layer):
+                capture_id = start(stage, start_frame=1, frame_by=by, timeout_ms=100)["capture_id"]
+                layer.wait_for("start")
+                layer.frame(0, told)
+                layer.wait_for("stop")
+                layer.say("fault", code="not_capturing", text="its first frame had not begun")
+                check(ended(stage, capture_id), "gpu_frame_not_reached", "frames_not_reached", "frame 0 (by %s)" % told, "frame_by: submit")
 
 
 def test_frames_that_have_passed():
