@@ -1,14 +1,16 @@
 """From LaunchProcess to a document, with the real layer and RenderDoc: RenderDoc's own tool says which frames are in it."""
 import contextlib
+import json
 import os
 import re
 import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 
-from harness import BUILD, Daemon, main, skip, target
+from harness import BUILD, Daemon, main, skip, target, wait_until
 
 LAVAPIPE = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json"
 PROGRAM = target("gpu_frames")
@@ -66,6 +68,27 @@ def test_exactly_the_frames_that_are_asked_for():
                 client.wait_event("ProcessExited")
 
 
+def bare(*args):
+    """What the program writes without profd."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("VK_", "PROFD_GPU"))}
+    return subprocess.run([PROGRAM, *map(str, args)], env=dict(env, VK_ICD_FILENAMES=LAVAPIPE), check=True, capture_output=True, text=True).stdout
+
+
+def test_a_program_that_is_recorded_writes_what_it_writes_without():
+    with stage() as (_, client):
+        for args, params, frames in ((["--frames", 6], {"start_frame": 2, "end_frame": 3, "frame_by": "submit"}, [2, 3]),
+                                     (["--frames", 4, "--submit2"], {"start_frame": 1, "frame_by": "submit"}, [1]),
+                                     (["--frames", 4, "--no-labels"], {"frames": 2}, [])):
+            # Through other programs once.
+            for wrap in ([], ["env", "X=1"], ["timeout", "60"], ["sh", "-c", '"$0" "$@"; exit $?'])[:4 if len(frames) == 2 else 1]:
+                launch(client, argv=[*wrap, PROGRAM, *map(str, args)])
+                record = trace(client, **params)
+                assert frames_in(record) == frames and record["frame_by"] == "submit", record
+                assert client.wait_event("ProcessExited")["exit_code"] == 0
+                said = client.call("GetOutput", build_id="engine", stream="stdout")["data"]
+                assert said == bare(*args) and " right\n" in said, (wrap, said)
+
+
 def test_a_program_that_ends_first_leaves_what_it_has():
     with stage() as (_, client):
         launch(client, "--frames", 6)
@@ -76,6 +99,16 @@ def test_a_program_that_ends_first_leaves_what_it_has():
         launch(client, "--frames", 6)
         error = trace(client, start_frame=20)["error"]
         assert (error["data"]["code"], error["data"]["detail"]) == ("gpu_frame_not_reached", "frames_not_reached") and "frame 5" in error["message"]
+
+
+def test_exit_in_the_middle_saves_what_there_is():
+    with stage() as (_, client):
+        # exit(), with nothing of Vulkan destroyed.
+        launch(client, "--frames", 9, "--exit-at", 5)
+        record = trace(client, start_frame=3, end_frame=7)
+        assert frames_in(record) == [3, 4] and record["reason"] == "target_exited", record
+        warning = record["warnings"][0]
+        assert warning["code"] == "range_cut" and "2" in warning["message"] and "5" in warning["message"], warning
 
 
 def test_a_running_program_is_recorded_until_it_is_stopped():
@@ -152,6 +185,76 @@ def test_a_profile_beside_it_has_the_same_clock():
         assert profile["samples"] > 0
         kept = client.call("GetCapture", capture_id=profile["capture_id"])
         assert kept["started_unix_us"] < record["started_unix_us"] < kept["ended_unix_us"]
+        with open(profile["metadata_path"]) as file:
+            clock = json.load(file)["clock"]
+        # The same clock in both records, not two that are near each other: its differences are those of the wall clock.
+        assert clock["name"] == "monotonic" and clock["begin_ns"] < record["started_mono_us"] * 1000 < clock["end_ns"], (clock, record)
+        by_wall_us, by_mono_us = record["started_unix_us"] - clock["begin_unix_us"], record["started_mono_us"] - clock["begin_ns"] // 1000
+        assert abs(by_wall_us - by_mono_us) < 20000, (by_wall_us, by_mono_us)
+
+
+def fails(record, code, detail, *words):
+    """The error of a failed trace: as the contract has it, with a remedy; and no document anywhere."""
+    error = record["error"]
+    assert (error["data"]["code"], error["data"]["detail"]) == (code, detail) and error["data"]["hint"], error
+    assert all(word in error["message"] + error["data"]["hint"] for word in words), (words, error)
+    assert record["state"] == "failed" and record["trace_path"] is None and record["artifacts"] == [], record
+    assert [name for name in os.listdir(record["folder"]) if "rdc" in name] == [], os.listdir(record["folder"])
+
+
+def test_programs_that_cannot_be_recorded_say_why():
+    with stage() as (daemon, client):
+        nowhere = os.path.join(daemon.root, "icd.json")
+        probe = os.path.join(BUILD, "daemon", "profd-gpu-probe")
+        for argv, env, params, expected in (
+                (["sleep", "0.1"], {}, {}, ("gpu_no_calls", "layer_not_loaded", "sandbox")),
+                (["sleep", "60"], {}, {"timeout_ms": 200}, ("gpu_no_calls", "layer_not_loaded", "within 2")),
+                ([probe], {}, {}, ("gpu_no_calls", "no_device")),
+                ([PROGRAM, "--frames", "0"], {}, {}, ("gpu_no_calls", "gpu_idle", "llvmpipe")),
+                ([PROGRAM, "--frames", "4"], {"VK_ICD_FILENAMES": nowhere}, {}, ("backend_unavailable", "vulkan_no_driver", nowhere)),
+                ([PROGRAM, "--frames", "4"], {}, {"start_frame": 9}, ("gpu_frame_not_reached", "frames_not_reached", "frame 9", "frame 3")),
+                ([PROGRAM, "--frames", "4"], {}, {"start_frame": 1, "frame_by": "present"}, ("gpu_frame_not_reached", "frames_not_reached", "submit")),
+                ([PROGRAM, "--frames", "4"], {}, {"start_frame": 1, "frame_by": "label:none"}, ("gpu_frame_not_reached", "frames_not_reached", "submit"))):
+            launch(client, argv=argv, env=env)
+            fails(trace(client, **params), *expected)
+            client.call("StopProcess", build_id="engine", signal="KILL")
+
+
+def test_a_renderdoc_that_cannot_be_loaded_is_told():
+    with tempfile.NamedTemporaryFile(prefix="librenderdoc") as broken, stage(PROFD_RENDERDOC=broken.name) as (_, client):
+        launch(client, "--frames", 4)
+        fails(trace(client, start_frame=1), "backend_unavailable", "renderdoc_missing", "librenderdoc")
+        assert client.wait_event("ProcessExited")["exit_code"] == 0
+
+
+def test_a_capture_folder_that_is_gone_is_told():
+    with stage() as (daemon, client):
+        launch(client, "--frames", 8)
+        capture_id = client.call("StartGpuTrace", build_id="engine", start_frame=3)["capture_id"]
+        folder = client.call("GetCapture", capture_id=capture_id)["folder"]
+        os.rename(folder, folder + ".away")
+        client.call("ResumeProcess", build_id="engine")
+        error = client.call("WaitCapture", capture_id=capture_id)["error"]
+        assert error["data"]["code"] == "io" and error["data"]["detail"] in ("output_not_writable", "document_missing"), error
+        assert client.wait_event("ProcessExited")["exit_code"] == 0
+
+
+def test_a_second_start_is_refused_while_one_is_recorded():
+    with stage() as (_, client):
+        launch(client, "--frames", 100000, "--frame-ms", 2, hold=False)
+        first = client.call("StartGpuTrace", build_id="engine")["capture_id"]
+        client.wait_event("GpuTraceStarted")
+        error = client.fails("StartGpuTrace", build_id="engine", frames=1)
+        assert (error.code, error.detail) == ("capture_busy", "gpu_busy") and first in error.message
+        assert client.call("StopCapture", capture_id=first)["state"] == "finished"
+        # One that is thrown away leaves nothing, and the program free for the next.
+        second = client.call("StartGpuTrace", build_id="engine")["capture_id"]
+        client.wait_event("GpuTraceStarted", capture_id=second)
+        folder = client.call("GetCapture", capture_id=second)["folder"]
+        client.call("StopCapture", capture_id=second, discard=True)
+        wait_until(lambda: not os.path.exists(folder), 10, "the end of the folder")
+        record = client.call("WaitCapture", capture_id=client.call("StartGpuTrace", build_id="engine", frames=2)["capture_id"])
+        assert len(frames_in(record)) == 2
 
 
 if __name__ == "__main__":
