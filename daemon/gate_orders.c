@@ -112,16 +112,18 @@ static char **extended(int fd)
 
 char **gate_take_orders(int fd)
 {
+	static const char go[] = GATE_GO, set[] = GATE_SET;
+
 	for (;;) {
 		char first = next_byte(fd);
-		if (first == GATE_GO[0]) {
-			expect(fd, &GATE_GO[1]);
+		if (first == go[0]) {
+			expect(fd, &go[1]);
 			return sets.added_count > 0 ? extended(fd) : environ;
 		}
-		if (first != GATE_SET[0]) {
+		if (first != set[0]) {
 			_exit(GATE_EXIT_NO_GO);
 		}
-		expect(fd, &GATE_SET[1]);
+		expect(fd, &set[1]);
 		read_set(fd);
 	}
 }
