@@ -88,6 +88,8 @@ static void read_in_pieces(const uint8_t *data, size_t size, size_t piece, struc
 	}
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 /* The first byte says how the stream is cut. Any cut has the same messages, and so has what is written again from them. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
