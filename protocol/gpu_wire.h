@@ -29,6 +29,13 @@
  *       the frame that has begun last, at most 10 a second, and the last one before a document and a bye
  *   capturing frame= wall_ns= mono_ns=
  *       a document begins with this frame; CLOCK_REALTIME, CLOCK_MONOTONIC
+ *   shader hash= bytes= stage= entry=
+ *       before the document that it belongs to: a submit of the captured frames used this entry point of a module of so many bytes, for
+ *       this stage (vertex, tess_control, tess_evaluation, geometry, fragment, compute, task, mesh, other). hash: SHA-256 of its
+ *       SPIR-V, which is the file TEMPLATE.shaders/HASH.spv. Each of the three together once, at most GPU_WIRE_SHADERS lines a document;
+ *       an entry's name above GPU_WIRE_ENTRY_BYTES is cut
+ *   shaders left_out=
+ *       behind them, when there are any: so many were used too, and are not told of: over the limits, or not to be written
  *   document path= bytes= first= last=
  *       it is written: RenderDoc counts one more, the file is there and is not empty
  *   fault code= text=
@@ -59,7 +66,13 @@
 #define GPU_WIRE_NAME_BYTES  512  /* of other names, with NUL */
 #define GPU_WIRE_LABEL_BYTES 256  /* of a prefix, with NUL */
 #define GPU_WIRE_TEXT_BYTES  768  /* of a fault's text, with NUL */
+#define GPU_WIRE_ENTRY_BYTES 128  /* of an entry point's name, with NUL */
+#define GPU_WIRE_SHADERS     1000 /* lines of shaders a document; below 1 MiB together */
 #define GPU_WIRE_GREETING_MS 200
+
+/* The folder for shaders is the template and this; a module's file is its hash and that. */
+#define GPU_WIRE_SHADERS_FOLDER ".shaders"
+#define GPU_WIRE_SHADERS_SUFFIX ".spv"
 
 /* A line that is being made: begin, any number of members, end. */
 struct gpu_wire_line {
