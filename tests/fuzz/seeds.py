@@ -3,10 +3,12 @@
 
     seeds.py FOLDER
 
-Everything is put together here from the formats' own descriptions; no input is stored anywhere.
+Everything is put together here from the formats' own descriptions; no input is stored anywhere but the shaders of
+the test programs, which glslang and spirv-as made.
 """
 import glob
 import os
+import re
 import struct
 import sys
 import zlib
@@ -215,6 +217,14 @@ def image_file():
     return out + header + frames + packed + names
 
 
+def shader_modules():
+    """The words of the arrays in tests/targets/gpu."""
+    for path in glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "targets", "gpu", "*.inc")):
+        with open(path, encoding="ascii") as file:
+            for words in re.findall(r"\[\] = \{([^}]*)\}", file.read()):
+                yield b"".join(struct.pack("<I", int(word, 16)) for word in re.findall(r"0x[0-9a-f]+", words))
+
+
 def seeds():
     offsets = struct.pack("<Q", 0 | 8 << 11 | 64 << 22)
     yield "framing", b"\x03abc\ndef\r\n" + b"x" * 20 + b"\n"
@@ -222,6 +232,9 @@ def seeds():
     yield "gate", b"\x08ready 1\n"
     yield "gate", b"\x05ready 1\nfailed exec 2 cannot run /x: no such file\n"
     yield "gpu_wire", b"\x08hello token=0123 pid=7 exe=/a%20b renderdoc=\nstart by=label label=frame%20 first=2 last=3 template=/t\nstop\n"
+    yield "gpu_wire", b"\x10shader hash=%s bytes=1008 stage=compute entry=main\nshaders left_out=2\n" % (b"0123456789abcdef" * 4)
+    for module in shader_modules():
+        yield "spirv", module
     yield "gpu_wire", b"\0document path=/a/b.rdc bytes=18446744073709551615 first=0 last=0\nfault code=busy text=%C3%A9%25\n"
     yield "journal", chunk(journal_records())
     yield "journal", b"\0" + journal_records()
