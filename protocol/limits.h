@@ -70,6 +70,8 @@
 #define LIMIT_GPU_WAIT_DEFAULT 60000
 #define LIMIT_GPU_ANSWER_MS    5000 /* until a program that records nothing yet answers a stop */
 #define LIMIT_GPU_FREE_BYTES   (16 * 1024 * 1024) /* with less space left nothing is recorded */
+#define LIMIT_GPU_SHADER_BYTES  (16 * 1024 * 1024) /* of one module's SPIR-V */
+#define LIMIT_GPU_SHADERS_BYTES (64 * 1024 * 1024) /* of all modules of a trace */
 #define LIMIT_GPU_DOCUMENT_MS  60000 /* from the end of a recording until its document is there */
 
 #endif

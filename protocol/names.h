@@ -29,6 +29,9 @@
 #define ARTIFACT_SVG     "capture.svg"
 #define ARTIFACT_JSON    "capture.json"
 #define ARTIFACT_RDC     "capture.rdc"
+#define ARTIFACT_SHADERS "shaders.json"
+/* A folder of it: the modules of a GPU trace, HASH.spv, and their sources, HASH.wgsl, HASH-1.wgsl, …. */
+#define ARTIFACT_SHADERS_FOLDER "shaders"
 /* What is being written of a document begins so; whoever writes it adds to the name. */
 #define ARTIFACT_DOCUMENT_PREFIX ".capture.document"
 

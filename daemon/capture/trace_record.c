@@ -4,13 +4,15 @@
 #include <string.h>
 
 #include "protocol/limits.h"
+#include "protocol/names.h"
 #include "protocol/text.h"
 
 #define TEXT_BYTES 4096
+#define PATH_BYTES (4096 + 256)
 
 static const char *const members[] = {"backend", "backend_version", "trace_kind", "frame_by",
 	"start_frame", "end_frame", "frames", "duration_ms", "timeout_ms", "first_frame", "last_frame",
-	"traced_pid", "traced_exe", "device", "started_mono_us", "trace_path", "artifacts"};
+	"traced_pid", "traced_exe", "device", "started_mono_us", "trace_path", "artifacts", "shaders"};
 
 static void set_text(json_t *object, const char *name, const char *text)
 {
@@ -62,8 +64,9 @@ json_t *trace_record_create(const struct gpu_backend *backend, const struct gpu_
 static json_t *restored(const char *name, const json_t *value)
 {
 	bool is_text = json_is_string(value) && json_string_length(value) <= TEXT_BYTES;
-	bool is_part = (strcmp(name, "device") == 0 && json_is_object(value)) ||
-				   (strcmp(name, "artifacts") == 0 && json_is_array(value));
+	bool is_part =
+		((strcmp(name, "device") == 0 || strcmp(name, "shaders") == 0) && json_is_object(value)) ||
+		(strcmp(name, "artifacts") == 0 && json_is_array(value));
 	return is_text || is_part || json_is_integer(value) ? json_deep_copy(value) : json_null();
 }
 
@@ -116,17 +119,39 @@ void trace_record_set_begin(json_t *trace, uint64_t first_frame, uint64_t mono_u
 	}
 }
 
-void trace_record_set_document(json_t *trace, const char *folder, const char *name, uint64_t bytes,
-	uint64_t first_frame, uint64_t last_frame)
+/* *path: where it is, of PATH_BYTES. */
+static void add_artifact(
+	json_t *trace, const char *folder, const char *name, uint64_t bytes, char *path)
 {
-	char path[4096 + 256];
 	json_t *artifact = json_object();
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	snprintf(path, PATH_BYTES, "%s/%s", folder, name);
 	set_text(artifact, "name", name);
 	set_text(artifact, "path", path);
 	set_count(artifact, "bytes", bytes);
 	json_array_append_new(json_object_get(trace, "artifacts"), artifact);
+}
+
+void trace_record_set_document(json_t *trace, const char *folder, const char *name, uint64_t bytes,
+	uint64_t first_frame, uint64_t last_frame)
+{
+	char path[PATH_BYTES];
+	add_artifact(trace, folder, name, bytes, path);
 	set_text(trace, "trace_path", path);
 	set_count(trace, "first_frame", first_frame);
 	set_count(trace, "last_frame", last_frame);
+}
+
+void trace_record_set_shaders(
+	json_t *trace, const char *folder, const struct trace_shaders_counts *counts)
+{
+	char path[PATH_BYTES];
+	json_t *shaders = json_object();
+	set_count(shaders, "total", counts->total);
+	set_count(shaders, "with_source", counts->with_source);
+	set_count(shaders, "with_lines", counts->with_lines);
+	set_count(shaders, "left_out", counts->left_out);
+	json_object_set_new(trace, "shaders", shaders);
+	if (counts->list_bytes > 0) {
+		add_artifact(trace, folder, ARTIFACT_SHADERS, counts->list_bytes, path);
+	}
 }

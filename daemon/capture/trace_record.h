@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "capture/trace_shaders.h"
 #include "gpu/gpu.h"
 
 /*
@@ -26,5 +27,8 @@ void trace_record_set_begin(json_t *trace, uint64_t first_frame, uint64_t mono_u
 /* The document, under its final name in folder. */
 void trace_record_set_document(json_t *trace, const char *folder, const char *name, uint64_t bytes,
 	uint64_t first_frame, uint64_t last_frame);
+/* Its shaders, beside it. */
+void trace_record_set_shaders(
+	json_t *trace, const char *folder, const struct trace_shaders_counts *counts);
 
 #endif

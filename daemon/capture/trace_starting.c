@@ -48,13 +48,16 @@ static bool create_tracing(
 	struct capture *capture, const struct capture_trace_options *options, struct error *err)
 {
 	struct tracing *tracing = calloc(1, sizeof(*tracing));
+	struct trace_shaders *shaders = trace_shaders_create();
 	char *path = NULL;
-	if (tracing == NULL ||
+	if (tracing == NULL || shaders == NULL ||
 		asprintf(&path, "%s/" ARTIFACT_DOCUMENT_PREFIX, capture->folder.path) < 0) {
+		trace_shaders_destroy(shaders);
 		free(tracing);
 		return error_set(err, ERROR_LIMIT_EXCEEDED, "no memory for a GPU trace");
 	}
 	capture->tracing = tracing;
+	tracing->shaders = shaders;
 	tracing->program = gpu_program_hold(options->program);
 	tracing->range = options->range;
 	tracing->range.path_template = path;

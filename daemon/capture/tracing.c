@@ -7,6 +7,7 @@
 #include "capture/document.h"
 #include "capture/recording.h"
 #include "capture/trace_record.h"
+#include "capture/trace_shaders.h"
 #include "capture/tracing.h"
 #include "protocol/limits.h"
 #include "protocol/names.h"
@@ -34,6 +35,7 @@ void tracing_destroy(struct tracing *tracing)
 	gpu_program_release(tracing->program);
 	free((char *)tracing->range.path_template);
 	free(tracing->document_path);
+	trace_shaders_destroy(tracing->shaders);
 	free(tracing);
 }
 
@@ -209,8 +211,13 @@ static void take_document(uv_work_t *work)
 	struct capture *capture = work->data;
 	struct tracing *tracing = capture->tracing;
 	const struct gpu_backend *backend = tracing->program->backend;
+	/* Before the document, because what is temporary goes with that. */
+	trace_shaders_take(tracing->shaders, capture->folder.fd, &tracing->shader_counts);
 	tracing->is_document_good = document_take(capture->folder.fd, tracing->document_path,
 		backend->magic, backend->document, &tracing->document_bytes, &tracing->error);
+	if (!tracing->is_document_good) {
+		contents_remove(capture->folder.fd, CONTENTS_SHADERS, NULL);
+	}
 }
 
 /* Of the frames that were asked for; 0: no number of them was. */
@@ -232,6 +239,25 @@ static void warn_of_cut(struct capture *capture)
 	}
 }
 
+static void warn_of_shaders(struct capture *capture)
+{
+	const struct trace_shaders_counts *counts = &capture->tracing->shader_counts;
+	char message[512], hint[512];
+	if (counts->left_out > 0) {
+		snprintf(message, sizeof(message),
+			"%" PRIu64 " shader%s of the frames %s not beside the trace%s%s", counts->left_out,
+			counts->left_out == 1 ? "" : "s", counts->left_out == 1 ? "is" : "are",
+			counts->problem[0] != '\0' ? "; " : "", counts->problem);
+		record_warn(&capture->record, "shaders_left_out", message, NULL);
+	}
+	if (counts->total > counts->with_source) {
+		snprintf(message, sizeof(message), "%" PRIu64 " of %" PRIu64 " shaders carry no source",
+			counts->total - counts->with_source, counts->total);
+		trace_shaders_hint(counts, hint, sizeof(hint));
+		record_warn(&capture->record, "shader_no_source", message, hint);
+	}
+}
+
 static void document_taken(uv_work_t *work, int status)
 {
 	struct capture *capture = work->data;
@@ -244,8 +270,22 @@ static void document_taken(uv_work_t *work, int status)
 	trace_record_set_document(capture->record.trace, capture->folder.path,
 		tracing->program->backend->document, tracing->document_bytes, tracing->first_frame,
 		tracing->last_frame);
+	trace_record_set_shaders(capture->record.trace, capture->folder.path, &tracing->shader_counts);
 	warn_of_cut(capture);
+	warn_of_shaders(capture);
 	ending_finish(capture);
+}
+
+static void on_shader(void *context, const struct gpu_shader *shader)
+{
+	struct capture *capture = context;
+	trace_shaders_add(capture->tracing->shaders, shader);
+}
+
+static void on_shaders_left_out(void *context, uint64_t count)
+{
+	struct capture *capture = context;
+	trace_shaders_leave_out(capture->tracing->shaders, count);
 }
 
 static void on_document(void *context, const struct gpu_document *document)
@@ -352,6 +392,8 @@ static void on_gone(void *context)
 const struct gpu_listener tracing_listener = {
 	.frame = on_frame,
 	.capturing = on_capturing,
+	.shader = on_shader,
+	.shaders_left_out = on_shaders_left_out,
 	.document = on_document,
 	.fault = on_fault,
 	.gone = on_gone,

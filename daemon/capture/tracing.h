@@ -6,6 +6,7 @@
 
 #include "capture/recording.h"
 #include "capture/trace_failure.h"
+#include "capture/trace_shaders.h"
 #include "gpu/gpu.h"
 
 /* A GPU trace, for this folder alone: trace_starting.c has its beginning (captures_trace), tracing.c its life and its end. */
@@ -21,8 +22,10 @@ struct tracing {
 		int64_t frame;
 		uint64_t bytes;
 		const char *state;
-	} told; /* by the last progress */
+	} told;                        /* by the last progress */
+	struct trace_shaders *shaders; /* owned */
 	/* The worker's. */
+	struct trace_shaders_counts shader_counts;
 	char *document_path; /* owned; NULL */
 	uint64_t document_bytes, first_frame, last_frame;
 	bool is_document_good, is_machine_good;

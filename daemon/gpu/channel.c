@@ -154,6 +154,22 @@ static void on_capturing(
 	}
 }
 
+static void on_shader(void *context, struct link *link, const struct gpu_shader *shader)
+{
+	struct channel *channel = context;
+	if (link == channel->recorder && channel->has_begun && channel->listener != NULL) {
+		channel->listener->shader(channel->context, shader);
+	}
+}
+
+static void on_shaders_left_out(void *context, struct link *link, uint64_t count)
+{
+	struct channel *channel = context;
+	if (link == channel->recorder && channel->has_begun && channel->listener != NULL) {
+		channel->listener->shaders_left_out(channel->context, count);
+	}
+}
+
 static void on_document(void *context, struct link *link, const struct gpu_document *document)
 {
 	struct channel *channel = context;
@@ -231,6 +247,8 @@ static const struct link_ops link_ops = {
 	.device = on_device,
 	.frame = on_frame,
 	.capturing = on_capturing,
+	.shader = on_shader,
+	.shaders_left_out = on_shaders_left_out,
 	.document = on_document,
 	.fault = on_fault,
 	.bye = on_bye,

@@ -63,12 +63,23 @@ struct gpu_document {
 	uint64_t bytes, first, last;
 };
 
+/* An entry point of a shader module that the recorded frames used, as the program says: it is to be believed as the document is. */
+struct gpu_shader {
+	const char *hash; /* SHA-256 of its code, 64 hexadecimal digits in lower case */
+	uint64_t bytes;
+	const char *stage; /* vertex, fragment, compute, …, other */
+	const char *entry;
+};
+
 /* Told about what start began, on the loop thread, never from within start or stop. Any of it may end the listening by gpu_listen(armed, NULL, NULL). */
 struct gpu_listener {
 	/* The recording process is in this frame now (at most 10 a second). */
 	void (*frame)(void *context, uint64_t frame);
 	/* From this frame on it is recorded. mono_ns is CLOCK_MONOTONIC, wall_ns CLOCK_REALTIME, both the program's; 0: not known. */
 	void (*capturing)(void *context, uint64_t frame, uint64_t wall_ns, uint64_t mono_ns);
+	/* Before the document: one of the shaders that it used, borrowed for the call; and how many are not told of. */
+	void (*shader)(void *context, const struct gpu_shader *shader);
+	void (*shaders_left_out)(void *context, uint64_t count);
 	/* It is written; nothing follows. Borrowed for the call. */
 	void (*document)(void *context, const struct gpu_document *document);
 	/* It failed, by the error's code, detail and hint; nothing follows. */

@@ -6,8 +6,10 @@
 
 #include "protocol/gpu_wire.h"
 #include "protocol/peer.h"
+#include "protocol/sha256.h"
 
-#define RATE_MS 1000
+#define RATE_MS  1000
+#define HASH_LEN (SHA256_HEX_BYTES - 1)
 
 struct link {
 	uv_pipe_t pipe;
@@ -166,6 +168,33 @@ static bool take_capturing(struct link *link, const struct gpu_wire_message *mes
 	return true;
 }
 
+static bool take_shader(struct link *link, const struct gpu_wire_message *message)
+{
+	static const char *const stages[] = {"vertex", "tess_control", "tess_evaluation", "geometry",
+		"fragment", "compute", "task", "mesh", "other", NULL};
+	struct gpu_shader shader = {.hash = gpu_wire_get(message, "hash"),
+		.stage = gpu_wire_get(message, "stage"),
+		.entry = gpu_wire_get(message, "entry")};
+	if (shader.hash == NULL || strlen(shader.hash) != HASH_LEN ||
+		strspn(shader.hash, "0123456789abcdef") != HASH_LEN || !is_one_of(shader.stage, stages) ||
+		shader.entry == NULL || strlen(shader.entry) >= GPU_WIRE_ENTRY_BYTES ||
+		!take_number(message, "bytes", LIMIT_INTEGER, &shader.bytes)) {
+		return false;
+	}
+	link->options.ops->shader(link->options.context, link, &shader);
+	return true;
+}
+
+static bool take_shaders(struct link *link, const struct gpu_wire_message *message)
+{
+	uint64_t left_out;
+	if (!take_number(message, "left_out", LIMIT_INTEGER, &left_out)) {
+		return false;
+	}
+	link->options.ops->shaders_left_out(link->options.context, link, left_out);
+	return true;
+}
+
 static bool take_document(struct link *link, const struct gpu_wire_message *message)
 {
 	struct gpu_document document = {.path = gpu_wire_get(message, "path")};
@@ -206,6 +235,8 @@ static const struct word {
 	{"device", take_device, {"name", "type", "driver", "uuid", "index"}},
 	{"frame", take_frame, {"n", "by"}},
 	{"capturing", take_capturing, {"frame", "wall_ns", "mono_ns"}},
+	{"shader", take_shader, {"hash", "bytes", "stage", "entry"}},
+	{"shaders", take_shaders, {"left_out"}},
 	{"document", take_document, {"path", "bytes", "first", "last"}},
 	{"fault", take_fault, {"code", "text"}},
 	{"bye", take_bye, {"why"}},

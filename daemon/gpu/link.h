@@ -25,6 +25,8 @@ struct link_ops {
 	void (*frame)(void *context, struct link *link);
 	void (*capturing)(
 		void *context, struct link *link, uint64_t frame, uint64_t wall_ns, uint64_t mono_ns);
+	void (*shader)(void *context, struct link *link, const struct gpu_shader *shader);
+	void (*shaders_left_out)(void *context, struct link *link, uint64_t count);
 	void (*document)(void *context, struct link *link, const struct gpu_document *document);
 	/* code and text as they came; borrowed for the call. */
 	void (*fault)(void *context, struct link *link, const char *code, const char *text);

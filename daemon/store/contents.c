@@ -8,9 +8,14 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "protocol/gpu_wire.h"
 #include "protocol/names.h"
+#include "store/shader_folder.h"
 
 #define CONTENTS_ORIGINALS 4 /* the journal, the document of a GPU trace and the record */
+
+/* The folder for shaders that a program writes to: one of the temporaries. */
+#define TEMPORARY_SHADERS ARTIFACT_DOCUMENT_PREFIX GPU_WIRE_SHADERS_FOLDER
 
 /* The record last: while it is there, the rest can be found. */
 static const struct {
@@ -26,6 +31,8 @@ static const struct {
 	{ARTIFACT_SVG, CONTENTS_OUTPUTS},
 	{ARTIFACT_JSON, CONTENTS_OUTPUTS},
 	{ARTIFACT_SYMBOLS, CONTENTS_OUTPUTS},
+	{ARTIFACT_SHADERS ".tmp", CONTENTS_TEMPORARIES},
+	{ARTIFACT_SHADERS, CONTENTS_SHADERS},
 	{ARTIFACT_RDC, CONTENTS_ORIGINALS},
 	{ARTIFACT_JOURNAL, CONTENTS_ORIGINALS},
 	{CONTENTS_RECORD, CONTENTS_ORIGINALS},
@@ -68,9 +75,12 @@ static bool each_document(
 	return ok;
 }
 
+/* In the place of the folder there may be something else, which goes as the others do. */
 static bool remove_document(int folder_fd, const char *name, void *context)
 {
-	return remove_one(folder_fd, name, context);
+	return (strcmp(name, TEMPORARY_SHADERS) != 0 ||
+			   shader_folder_remove(folder_fd, name, context)) &&
+		   remove_one(folder_fd, name, context);
 }
 
 static bool count_document(int folder_fd, const char *name, void *context)
@@ -86,7 +96,7 @@ uint64_t contents_bytes_of_documents(int folder_fd)
 {
 	uint64_t bytes = 0;
 	each_document(folder_fd, count_document, &bytes);
-	return bytes;
+	return bytes + shader_folder_bytes(folder_fd, TEMPORARY_SHADERS);
 }
 
 bool contents_remove_documents(int folder_fd, struct error *err)
@@ -99,6 +109,10 @@ bool contents_remove(int folder_fd, enum contents which, struct error *err)
 	if ((which & CONTENTS_TEMPORARIES) != 0 && !contents_remove_documents(folder_fd, err)) {
 		return false;
 	}
+	if ((which & CONTENTS_SHADERS) != 0 &&
+		!shader_folder_remove(folder_fd, ARTIFACT_SHADERS_FOLDER, err)) {
+		return false;
+	}
 	for (size_t i = 0; i < OURS; i++) {
 		if ((ours[i].part & which) != 0 && !remove_one(folder_fd, ours[i].name, err)) {
 			return false;
@@ -109,7 +123,8 @@ bool contents_remove(int folder_fd, enum contents which, struct error *err)
 
 uint64_t contents_bytes(int folder_fd)
 {
-	uint64_t bytes = contents_bytes_of_documents(folder_fd);
+	uint64_t bytes = contents_bytes_of_documents(folder_fd) +
+					 shader_folder_bytes(folder_fd, ARTIFACT_SHADERS_FOLDER);
 	struct stat status;
 	for (size_t i = 0; i < OURS; i++) {
 		if (fstatat(folder_fd, ours[i].name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&

@@ -16,7 +16,9 @@
 enum contents {
 	CONTENTS_TEMPORARIES = 1, /* what was being written */
 	CONTENTS_OUTPUTS = 2,     /* what can be made again from the journal */
-	CONTENTS_ALL = 7,         /* and the journal, the document of a GPU trace, and the record */
+	CONTENTS_SHADERS =
+		8,             /* of a GPU trace: their list, and their folder when nothing else is in it */
+	CONTENTS_ALL = 15, /* and the journal, the document of a GPU trace, and the record */
 };
 
 /* Removes those of ours that are there. The first failure ends it. */

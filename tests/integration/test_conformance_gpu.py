@@ -1,10 +1,12 @@
 """docs/protocol.md on GPU traces, with a layer that the test plays (the real one has tests of its own)."""
+import json
 import os
 import signal
 import time
 
 from contract import SENTENCE
 from fake_gpu_layer import environment_of
+from gpu_modules import module, sha256
 from gpu_stage import PROGRAM, Stage, begin, failure, record, start, write_document
 from harness import Gate, main, wait_until
 
@@ -49,12 +51,12 @@ def test_what_a_trace_can_be_asked_for():
 @SENTENCE("| capture_id, state, backend, and the other effective values that `GpuTraceStarted` tells, null where not known yet; warnings.",
           "The reply comes once the program is asked: state `armed` until the first frame is recorded",
           "`GpuTraceStarted {capture_id, build_id, pid, backend, backend_version, trace_kind, frame_by, start_frame, end_frame, frames, "
-          "duration_ms, timeout_ms, first_frame, last_frame, traced_pid, traced_exe, device, started_mono_us, trace_path, artifacts}` (with "
+          "duration_ms, timeout_ms, first_frame, last_frame, traced_pid, traced_exe, device, started_mono_us, trace_path, artifacts, shaders}` (with "
           "the first frame that is recorded; `started_mono_us` is its CLOCK_MONOTONIC, as the samples' times) · `GpuTraceProgress {capture_id, "
           "build_id, state, elapsed_ms, frame, bytes}` (only when something has changed; frame is the program's, also before the first that "
           "is recorded) · `GpuTraceFinished {capture_id, build_id, pid, label, reason, backend, backend_version, trace_kind, frame_by, "
           "start_frame, end_frame, frames, duration_ms, timeout_ms, first_frame, last_frame, traced_pid, traced_exe, device, started_mono_us, "
-          "trace_path, artifacts, warnings}` where reason is `frames`, `duration`, `stopped`, `target_exited` (it, or its device, is gone), `client_exited`, "
+          "trace_path, artifacts, shaders, warnings}` where reason is `frames`, `duration`, `stopped`, `target_exited` (it, or its device, is gone), `client_exited`, "
           "`daemon_shutdown` or `timeout`, device is {name, type, driver, uuid, index}, and `backend_version` is RenderDoc's interface ·",
           "`GpuTraceFailed {capture_id, build_id, pid, error, label}`; the record's kind is `gpu`")
 def test_what_is_told_of_a_trace():
@@ -180,6 +182,58 @@ def test_a_success_has_a_document():
             assert final["state"] == ("finished" if good else "failed"), final
             assert os.path.exists(final["folder"] + "/capture.rdc") == good
         assert final["reason"] == "target_exited" and [warning["code"] for warning in final["warnings"]] == ["range_cut"] and "2 of the 4" in final["warnings"][0]["message"]
+
+
+@SENTENCE("Beside the document are the shaders that the recorded frames used: `shaders/HASH.spv`, where HASH is the SHA-256 of the SPIR-V; the source "
+          "where the module carries it (`HASH.wgsl`, `.glsl`, `.hlsl`, `.slang` or `.txt`, further files of one module as `HASH-1.wgsl` and so on); and "
+          "`shaders.json`: {format: `profd-shaders`, version: 1, left_out, shaders: [{hash, bytes, path, spirv_version, generator (Khronos' number of the "
+          "compiler), used: [{stage, entry}], entry_points: [{stage, name}], line_records, sources: [{language, file, bytes, path}]}]}, with paths in the "
+          "capture's folder. The record's `shaders` is {total, with_source, with_lines, left_out}; where nothing was used there is no list.",
+          "Only what has its hash and is SPIR-V is kept, at most 16 MiB of a module, 64 MiB and 1,000 entry points of a trace: a warning "
+          "`shaders_left_out` says how many others there were, and why.",
+          "A warning `shader_no_source` says how many carry no source, and its hint names the switch that adds it, of the compilers that made them: wgpu's "
+          "`InstanceFlags::DEBUG`, Dawn's `dump_shaders` (which prints it), glslang's `-g`, dxc's `-fspv-debug=vulkan-with-source`.")
+def test_shaders_are_beside_the_document():
+    # The limits and what else may be wrong: test_gpu_shader_report.py.
+    def made_by(number):
+        code = bytearray(module("plain"))
+        code[8:12] = (number << 16).to_bytes(4, "little")
+        return bytes(code)
+    code = module("glsl")
+    cut = code[:400]
+    # A second source: the words of an OpSource without a file's name, in WGSL.
+    text = b"fn a() {}\0\0\0"
+    several = code + ((4 + len(text) // 4) << 16 | 3).to_bytes(4, "little") + (10).to_bytes(4, "little") + bytes(4) + (1).to_bytes(4, "little") + text
+    makers = {28: "InstanceFlags::DEBUG", 23: "dump_shaders", 8: "-g", 14: "-fspv-debug=vulkan-with-source"}
+    with Stage() as stage, stage.program() as (_, layer):
+        for codes, total, sources, left_out in (([], 0, 0, 0), ([several, cut], 1, 1, 1), ([made_by(number) for number in makers], 4, 0, 0)):
+            capture_id = start(stage, start_frame=3)["capture_id"]
+            asked = layer.wait_for("start")
+            begin(layer, 3)
+            for one in codes:
+                os.makedirs(asked["template"] + ".shaders", exist_ok=True)
+                with open(os.path.join(asked["template"] + ".shaders", sha256(one) + ".spv"), "wb") as file:
+                    file.write(one)
+                layer.say("shader", hash=sha256(one), bytes=len(one), stage="compute", entry="main")
+            layer.say("document", path=write_document(asked), bytes=64, first=3, last=3)
+            final = stage.client.call("WaitCapture", capture_id=capture_id)
+            assert final["shaders"] == {"total": total, "with_source": sources, "with_lines": sources, "left_out": left_out}, final
+            folder = final["folder"]
+            assert os.path.exists(folder + "/shaders.json") == (total > 0)
+            hints = {warning["code"]: warning.get("hint") for warning in final["warnings"]}
+            assert set(hints) == ({"shaders_left_out"} if left_out else set()) | ({"shader_no_source"} if total > sources else set())
+            if total > sources:
+                assert all(switch in hints["shader_no_source"] for switch in makers.values())
+            if sources:
+                with open(folder + "/shaders.json", encoding="utf-8") as file:
+                    listed = json.load(file)
+                shader, = listed["shaders"]
+                assert set(listed) == {"format", "version", "left_out", "shaders"} and (listed["format"], listed["version"]) == ("profd-shaders", 1)
+                assert set(shader) == {"hash", "bytes", "path", "spirv_version", "generator", "used", "entry_points", "line_records", "sources"}
+                assert set(shader["sources"][0]) == {"language", "file", "bytes", "path"} and shader["generator"] == 8
+                assert sorted(os.listdir(folder + "/shaders")) == [sha256(several) + end for end in ("-1.wgsl", ".glsl", ".spv")]
+                with open(os.path.join(folder, shader["sources"][1]["path"]), "rb") as file:
+                    assert file.read() == text.rstrip(b"\0")
 
 
 @SENTENCE("Otherwise it has failed: `gpu_no_calls` (detail `layer_not_loaded`: no process of the build used Vulkan with profd's layer in it, "

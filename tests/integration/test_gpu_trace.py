@@ -9,7 +9,8 @@ from harness import Daemon, main
 
 DOCUMENT = b"RDOC" + bytes(range(256)) * 4
 TRACE = {"backend", "backend_version", "trace_kind", "frame_by", "start_frame", "end_frame", "frames", "duration_ms", "timeout_ms",
-         "first_frame", "last_frame", "traced_pid", "traced_exe", "device", "started_mono_us", "trace_path", "artifacts"}
+         "first_frame", "last_frame", "traced_pid", "traced_exe", "device", "started_mono_us", "trace_path", "artifacts",
+         "shaders"}
 
 
 def test_frames_that_are_asked_for_become_a_document():
@@ -39,6 +40,7 @@ def test_frames_that_are_asked_for_become_a_document():
         with open(finished["trace_path"], "rb") as file:
             assert file.read() == DOCUMENT
         assert sorted(os.listdir(running["folder"])) == ["capture.rdc", "record.json"]
+        assert finished["shaders"] == {"total": 0, "with_source": 0, "with_lines": 0, "left_out": 0}
         kept = stage.client.call("GetCapture", capture_id=capture_id)
         assert kept["state"] == "finished" and kept["build_id"] == "engine" and kept["pid"] == pid
         assert all(kept[name] == finished[name] for name in set(finished) - {"seq"}), (kept, finished)
