@@ -162,7 +162,7 @@ def test_manual_is_from_now_until_stop():
         second = connection.wait("document", "fault")
         assert second.word == "document" and second["first"] == second["last"] > document["last"], connection.lines
         assert frames_in(second["path"]) == ["frame %d" % second["first"]] and second["path"] != document["path"]
-        files = sorted(name for name in os.listdir(listener.folder) if name.startswith("doc"))
+        files = sorted(name for name in os.listdir(listener.folder) if name.startswith("doc_"))
         assert len([name for name in files if name.endswith(".rdc")]) == len(files) - 2 == 2, "two documents, two XMLs: %s" % files
 
 

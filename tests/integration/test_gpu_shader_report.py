@@ -1,4 +1,4 @@
-"""The shaders of a GPU trace beside it, with a layer that the test plays, honest or not. What a module says is asked of
+"""The shaders of a GPU trace beside it: with a layer that the test plays, honest or not, and with the real one. What a module says is asked of
 spirv-dis and spirv-val too."""
 import contextlib
 import json
@@ -8,10 +8,12 @@ import shutil
 import stat
 import subprocess
 
-from gpu_modules import arrays, module, sha256, source
+from gpu_modules import arrays, frames_module, module, sha256, source
 from gpu_stage import Stage, begin, start, write_document
-from harness import main, skip
+from harness import BUILD, Daemon, main, skip, target
 
+LAVAPIPE = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json"
+LAYER = os.environ.get("PROFD_GPU_LAYER") or os.path.join(BUILD, "daemon", "gpu", "layer")
 ENTRIES = {"plain": "main", "glsl": "main", "debug": "main", "hlsl": "step", "wgsl": "step"}
 SOURCES = {"glsl": ("glsl", "step.comp"), "debug": ("glsl", "step.comp"), "hlsl": ("hlsl", "step.hlsl"), "wgsl": ("wgsl", "step.wgsl")}
 
@@ -256,6 +258,46 @@ def test_a_trace_that_fails_leaves_no_shaders():
         layer.say("fault", code="document_missing", text="none")
         final = stage.client.call("WaitCapture", capture_id=capture_id)
         assert final["state"] == "failed" and os.listdir(final["folder"]) == ["record.json"]
+
+
+@contextlib.contextmanager
+def real_stage():
+    for reason, path in (("the layer was not built (libvulkan-dev)", os.path.join(LAYER, "libprofd_gpu.so")),
+                         ("its program was not built", target("gpu_shaders")), ("mesa-vulkan-drivers is not installed", LAVAPIPE),
+                         ("librenderdoc is not installed", "/usr/share/vulkan/implicit_layer.d/renderdoc_capture.json")):
+        if not os.path.exists(path):
+            skip(reason)
+    with Daemon(env={"VK_ICD_FILENAMES": LAVAPIPE}) as daemon:
+        yield daemon.connect()
+
+
+def trace(client, argv, **params):
+    client.call("LaunchProcess", argv=argv, gpu=True, hold=True, build_id="engine")
+    capture_id = client.call("StartGpuTrace", build_id="engine", **params)["capture_id"]
+    client.call("ResumeProcess", build_id="engine")
+    final = client.call("WaitCapture", capture_id=capture_id)
+    assert final["state"] == "finished", final
+    client.wait_event("ProcessExited")
+    with open(os.path.join(final["folder"], "shaders.json"), encoding="utf-8") as file:
+        listed = json.load(file)
+    check_list(final, listed)
+    return final, {shader["hash"]: shader for shader in listed["shaders"]}
+
+
+def test_shaders_of_real_programs_are_beside_their_traces():
+    with real_stage() as client:
+        final, shaders = trace(client, [target("gpu_frames"), "--frames", "5"], start_frame=2, end_frame=3)
+        assert {hash_: shader["used"] for hash_, shader in shaders.items()} == {
+            sha256(frames_module("fill_comp")): [{"stage": "compute", "entry": "main"}],
+            sha256(frames_module("triangle_vert")): [{"stage": "vertex", "entry": "main"}],
+            sha256(frames_module("triangle_frag")): [{"stage": "fragment", "entry": "main"}]}
+        assert all([{"stage": use["stage"], "name": use["entry"]} for use in shader["used"]] == shader["entry_points"] for shader in shaders.values())
+        assert "3 of 3" in warnings(final)["shader_no_source"]["message"]
+        final, shaders = trace(client, [target("gpu_shaders"), "plain", "/glsl+!hlsl", "wgsl+*glsl", "none"], start_frame=1, end_frame=2)
+        assert set(shaders) == {sha256(module(name)) for name in ("glsl", "hlsl", "wgsl")}
+        for name in ("glsl", "hlsl", "wgsl"):
+            assert text_of(final, shaders[sha256(module(name))]).endswith(source(SOURCES[name][1]))
+        assert "1 shader " in warnings(final)["shaders_left_out"]["message"] and "shader_no_source" not in warnings(final)
 
 
 def disassembled(code):

@@ -8,6 +8,7 @@
 
 #include "gpu/layer/frames.h"
 #include "gpu/layer/labels.h"
+#include "gpu/layer/shaders.h"
 
 /*
  * The program's instances and devices, and what is below this layer for each. The loader gives a layer no context: a device is found by
@@ -33,7 +34,8 @@ struct layer_device {
 	void *key, *instance_key;
 	bool is_told; /* to profd */
 	struct frame_counts counts;
-	struct labels *labels; /* owned; NULL: nobody listens */
+	struct labels *labels;   /* owned; NULL: nobody listens */
+	struct shaders *shaders; /* the process's, borrowed; NULL: nobody listens */
 	PFN_vkGetDeviceProcAddr get;
 	PFN_vkDestroyDevice destroy;
 	PFN_vkQueueSubmit submit;
@@ -47,6 +49,12 @@ struct layer_device {
 	PFN_vkCmdExecuteCommands execute;
 	PFN_vkCmdBeginDebugUtilsLabelEXT begin_label;
 	PFN_vkCmdInsertDebugUtilsLabelEXT insert_label;
+	PFN_vkCreateShaderModule create_module;
+	PFN_vkDestroyShaderModule destroy_module;
+	PFN_vkCreateComputePipelines create_compute;
+	PFN_vkCreateGraphicsPipelines create_graphics;
+	PFN_vkDestroyPipeline destroy_pipeline;
+	PFN_vkCmdBindPipeline bind_pipeline;
 };
 
 /* The dispatch table that begins a dispatchable handle. */

@@ -15,9 +15,13 @@ VKAPI_ATTR VkResult VKAPI_CALL commands_allocate(
 {
 	struct layer_device *device = chain_device(handle);
 	VkResult result = device->allocate(handle, info, buffers);
-	if (result == VK_SUCCESS && device->labels != NULL) {
-		for (uint32_t i = 0; i < info->commandBufferCount; i++) {
-			labels_allocated(device->labels, pool_number(info->commandPool), buffers[i]);
+	for (uint32_t i = 0; result == VK_SUCCESS && i < info->commandBufferCount; i++) {
+		uint64_t pool = pool_number(info->commandPool);
+		if (device->labels != NULL) {
+			labels_allocated(device->labels, pool, buffers[i]);
+		}
+		if (device->shaders != NULL) {
+			shaders_allocated(device->shaders, device->key, pool, buffers[i]);
 		}
 	}
 	return result;
@@ -30,6 +34,9 @@ VKAPI_ATTR void VKAPI_CALL commands_free(
 	for (uint32_t i = 0; device->labels != NULL && i < count; i++) {
 		labels_freed(device->labels, buffers[i]);
 	}
+	for (uint32_t i = 0; device->shaders != NULL && i < count; i++) {
+		shaders_freed(device->shaders, device->key, buffers[i]);
+	}
 	device->free(handle, pool, count, buffers);
 }
 
@@ -39,6 +46,9 @@ VKAPI_ATTR void VKAPI_CALL commands_destroy_pool(
 	struct layer_device *device = chain_device(handle);
 	if (device->labels != NULL) {
 		labels_pool_gone(device->labels, pool_number(pool));
+	}
+	if (device->shaders != NULL) {
+		shaders_pool_gone(device->shaders, device->key, pool_number(pool));
 	}
 	device->destroy_pool(handle, pool, allocator);
 }
@@ -50,6 +60,9 @@ VKAPI_ATTR VkResult VKAPI_CALL commands_begin(
 	if (device->labels != NULL) {
 		labels_begun(device->labels, buffer);
 	}
+	if (device->shaders != NULL) {
+		shaders_begun(device->shaders, device->key, buffer);
+	}
 	return device->begin(buffer, info);
 }
 
@@ -59,6 +72,9 @@ VKAPI_ATTR void VKAPI_CALL commands_execute(
 	struct layer_device *device = chain_device(buffer);
 	for (uint32_t i = 0; device->labels != NULL && i < count; i++) {
 		labels_join(device->labels, buffer, secondaries[i]);
+	}
+	for (uint32_t i = 0; device->shaders != NULL && i < count; i++) {
+		shaders_join(device->shaders, device->key, buffer, secondaries[i]);
 	}
 	device->execute(buffer, count, secondaries);
 }

@@ -7,6 +7,7 @@
 #include "gpu/layer/chain.h"
 #include "gpu/layer/commands.h"
 #include "gpu/layer/making.h"
+#include "gpu/layer/pipelines.h"
 #include "gpu/layer/queue.h"
 
 #define INTERFACE_VERSION 2
@@ -47,6 +48,12 @@ static const struct entry device_entries[] = {
 	{"vkCmdExecuteCommands", (PFN_vkVoidFunction)commands_execute},
 	{"vkCmdBeginDebugUtilsLabelEXT", (PFN_vkVoidFunction)commands_begin_label},
 	{"vkCmdInsertDebugUtilsLabelEXT", (PFN_vkVoidFunction)commands_insert_label},
+	{"vkCreateShaderModule", (PFN_vkVoidFunction)pipelines_create_module},
+	{"vkDestroyShaderModule", (PFN_vkVoidFunction)pipelines_destroy_module},
+	{"vkCreateComputePipelines", (PFN_vkVoidFunction)pipelines_create_compute},
+	{"vkCreateGraphicsPipelines", (PFN_vkVoidFunction)pipelines_create_graphics},
+	{"vkDestroyPipeline", (PFN_vkVoidFunction)pipelines_destroy},
+	{"vkCmdBindPipeline", (PFN_vkVoidFunction)pipelines_bind},
 };
 
 static PFN_vkVoidFunction find(const struct entry *entries, size_t count, const char *name)

@@ -117,7 +117,14 @@ static void fill_device(struct layer_device *made, VkDevice device, PFN_vkGetDev
 		(PFN_vkCmdBeginDebugUtilsLabelEXT)get(device, "vkCmdBeginDebugUtilsLabelEXT");
 	made->insert_label =
 		(PFN_vkCmdInsertDebugUtilsLabelEXT)get(device, "vkCmdInsertDebugUtilsLabelEXT");
+	made->create_module = (PFN_vkCreateShaderModule)get(device, "vkCreateShaderModule");
+	made->destroy_module = (PFN_vkDestroyShaderModule)get(device, "vkDestroyShaderModule");
+	made->create_compute = (PFN_vkCreateComputePipelines)get(device, "vkCreateComputePipelines");
+	made->create_graphics = (PFN_vkCreateGraphicsPipelines)get(device, "vkCreateGraphicsPipelines");
+	made->destroy_pipeline = (PFN_vkDestroyPipeline)get(device, "vkDestroyPipeline");
+	made->bind_pipeline = (PFN_vkCmdBindPipeline)get(device, "vkCmdBindPipeline");
 	made->labels = session_is_open() ? labels_create() : NULL;
+	made->shaders = session_is_open() ? session_shaders() : NULL;
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL making_create_device(VkPhysicalDevice physical,
@@ -164,6 +171,9 @@ VKAPI_ATTR void VKAPI_CALL making_destroy_device(
 			session_device_gone(&known->counts);
 		}
 		chain_remove_device(known);
+		if (known->shaders != NULL) {
+			shaders_device_gone(known->shaders, known->key);
+		}
 		known->destroy(device, allocator);
 		labels_destroy(known->labels);
 		free(known);

@@ -7,7 +7,7 @@
 
 /* The command buffers of one call, whichever of Vulkan's two forms it has. */
 struct batch {
-	struct labels *labels;
+	const struct layer_device *device;
 	uint32_t count;
 	const VkSubmitInfo *infos;
 	const VkSubmitInfo2 *infos2; /* when infos is NULL */
@@ -37,14 +37,26 @@ static bool has_buffers(const struct batch *batch)
 static bool has_label(const void *context, const char *prefix)
 {
 	const struct batch *batch = context;
-	for (uint32_t info = 0; batch->labels != NULL && info < batch->count; info++) {
+	struct labels *labels = batch->device->labels;
+	for (uint32_t info = 0; labels != NULL && info < batch->count; info++) {
 		for (uint32_t i = 0; i < buffers_in(batch, info); i++) {
-			if (labels_match(batch->labels, buffer_at(batch, info, i), prefix)) {
+			if (labels_match(labels, buffer_at(batch, info, i), prefix)) {
 				return true;
 			}
 		}
 	}
 	return false;
+}
+
+static void note_shaders(const void *context)
+{
+	const struct batch *batch = context;
+	const struct layer_device *device = batch->device;
+	for (uint32_t info = 0; device->shaders != NULL && info < batch->count; info++) {
+		for (uint32_t i = 0; i < buffers_in(batch, info); i++) {
+			shaders_used(device->shaders, device->key, buffer_at(batch, info, i));
+		}
+	}
 }
 
 /* False: the call is no frame's; then nothing follows it. */
@@ -58,6 +70,7 @@ static bool begin(
 		.counts = &device->counts,
 		.instance = device->instance_key,
 		.has_label = has_label,
+		.note_shaders = note_shaders,
 		.submit = batch,
 	};
 	session_before_submit(submit);
@@ -69,7 +82,7 @@ VKAPI_ATTR VkResult VKAPI_CALL queue_submit(
 {
 	struct layer_device *device = chain_device(queue);
 	struct session_submit submit;
-	struct batch batch = {.labels = device->labels, .count = count, .infos = infos};
+	struct batch batch = {.device = device, .count = count, .infos = infos};
 	bool is_frame = begin(device, &batch, &submit);
 	VkResult result = device->submit(queue, count, infos, fence);
 	if (is_frame) {
@@ -82,7 +95,7 @@ static VkResult pass_submit2(PFN_vkQueueSubmit2 pass, struct layer_device *devic
 	uint32_t count, const VkSubmitInfo2 *infos, VkFence fence)
 {
 	struct session_submit submit;
-	struct batch batch = {.labels = device->labels, .count = count, .infos2 = infos};
+	struct batch batch = {.device = device, .count = count, .infos2 = infos};
 	bool is_frame = begin(device, &batch, &submit);
 	VkResult result = pass(queue, count, infos, fence);
 	if (is_frame) {

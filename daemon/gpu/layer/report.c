@@ -62,6 +62,25 @@ void report_capturing(struct channel *channel, uint64_t frame)
 	channel_send(channel, &line, true);
 }
 
+void report_shader(struct channel *channel, const struct shader_use *use)
+{
+	struct gpu_wire_line line;
+	gpu_wire_begin(&line, "shader");
+	gpu_wire_text(&line, "hash", use->hash);
+	gpu_wire_number(&line, "bytes", use->bytes);
+	gpu_wire_text(&line, "stage", use->stage);
+	gpu_wire_text(&line, "entry", use->entry);
+	channel_send(channel, &line, true);
+}
+
+void report_shaders_left_out(struct channel *channel, uint64_t left_out)
+{
+	struct gpu_wire_line line;
+	gpu_wire_begin(&line, "shaders");
+	gpu_wire_number(&line, "left_out", left_out);
+	channel_send(channel, &line, true);
+}
+
 void report_document(struct channel *channel, const struct renderdoc_document *document,
 	uint64_t first, uint64_t last)
 {

@@ -7,6 +7,7 @@
 #include "gpu/layer/fault.h"
 #include "gpu/layer/frames.h"
 #include "gpu/layer/renderdoc.h"
+#include "gpu/layer/shaders.h"
 
 /* The lines that profd is sent (protocol/gpu_wire.h says when). All but frames wait for room. Not thread-safe: the session's lock is around. */
 
@@ -23,6 +24,8 @@ void report_device(struct channel *channel, const struct report_device *device);
 void report_frame(struct channel *channel, uint64_t frame, enum frame_rule rule, bool must);
 /* It begins now. */
 void report_capturing(struct channel *channel, uint64_t frame);
+void report_shader(struct channel *channel, const struct shader_use *use);
+void report_shaders_left_out(struct channel *channel, uint64_t left_out);
 void report_document(struct channel *channel, const struct renderdoc_document *document,
 	uint64_t first, uint64_t last);
 void report_fault(struct channel *channel, const struct fault *fault);

@@ -13,6 +13,7 @@
 #include "gpu/layer/fault.h"
 #include "gpu/layer/renderdoc.h"
 #include "gpu/layer/report.h"
+#include "gpu/layer/shader_files.h"
 #include "gpu/layer/wish.h"
 
 #define FRAME_TOLD_NS UINT64_C(100000000) /* frame lines are that far apart */
@@ -29,6 +30,8 @@ static struct {
 	bool has_hello, is_greeted, is_lost, has_exit_handler;
 	struct channel channel;
 	struct renderdoc renderdoc;
+	struct shaders *shaders; /* owned; NULL until hello */
+	bool has_no_shaders;     /* at the end, when they cannot be looked at any more */
 	const char *order;
 	struct frames frames;
 	struct wish wish;
@@ -75,6 +78,20 @@ static void tell_frame(bool must)
 	session.told_frame = frame;
 }
 
+static void write_shaders(void)
+{
+	if (!session.has_no_shaders) {
+		shader_files_write(session.shaders, session.wish.template, &session.channel);
+	}
+}
+
+static void forget_shaders(void)
+{
+	if (!session.has_no_shaders) {
+		shaders_forget_used(session.shaders);
+	}
+}
+
 static void end_capture(void)
 {
 	struct renderdoc_document document;
@@ -82,10 +99,12 @@ static void end_capture(void)
 	bool is_made = renderdoc_end(&session.renderdoc, session.instance, &document, &fault);
 	tell_frame(true);
 	if (is_made) {
+		write_shaders();
 		report_document(&session.channel, &document, session.frames.first, session.frames.reached);
 	} else {
 		report_fault(&session.channel, &fault);
 	}
+	forget_shaders();
 	frames_ended(&session.frames);
 }
 
@@ -99,6 +118,7 @@ static void at_exit(void)
 		return;
 	}
 	if (session.frames.state == FRAMES_CAPTURING) {
+		session.has_no_shaders = !shaders_are_free(session.shaders, EXIT_LOCK_S * 1000);
 		end_capture();
 	}
 	if (session.is_open) {
@@ -176,6 +196,14 @@ bool session_is_open(void)
 	return atomic_load_explicit(&session.is_open, memory_order_relaxed);
 }
 
+struct shaders *session_shaders(void)
+{
+	pthread_mutex_lock(&session.lock);
+	struct shaders *shaders = session.shaders;
+	pthread_mutex_unlock(&session.lock);
+	return shaders;
+}
+
 void session_before_submit(struct session_submit *submit)
 {
 	struct frames *frames = &session.frames;
@@ -185,6 +213,9 @@ void session_before_submit(struct session_submit *submit)
 	session.current = submit->counts;
 	take_step(frames_before_submit(frames, submit->counts, is_labelled), submit->counts,
 		submit->instance);
+	if (frames_owns(frames, submit->counts)) {
+		submit->note_shaders(submit->submit);
+	}
 	tell_frame(false);
 	submit->is_held = frames->state != FRAMES_IDLE;
 	if (!submit->is_held) {
@@ -391,7 +422,8 @@ void session_hello(const void *const *below, unsigned count)
 	pthread_mutex_lock(&session.lock);
 	if (!session.has_hello && path != NULL && token != NULL) {
 		session.has_hello = true;
-		if (channel_connect(&session.channel, path)) {
+		session.shaders = shaders_create();
+		if (session.shaders != NULL && channel_connect(&session.channel, path)) {
 			prepare();
 			renderdoc_find(&session.renderdoc);
 			session.order = find_order(below, count);

@@ -6,6 +6,7 @@
 
 #include "gpu/layer/frames.h"
 #include "gpu/layer/report.h"
+#include "gpu/layer/shaders.h"
 
 /*
  * What this process has with profd: the connection, the wish that waits, the capture under way. There is one for a process, in a variable
@@ -27,12 +28,17 @@ void session_device_gone(const struct frame_counts *counts);
 /* False: nobody listens; counts need not be kept. */
 bool session_is_open(void);
 
+/* Those of the process, for as long as it lives. NULL: nobody ever listened. */
+struct shaders *session_shaders(void);
+
 /* One call of vkQueueSubmit or its kin with command buffers. */
 struct session_submit {
 	struct frame_counts *counts;
 	void *instance; /* the dispatch table of its instance: RenderDoc's name of the device */
 	/* One of its labels begins with the prefix. */
 	bool (*has_label)(const void *submit, const char *prefix);
+	/* It is in a captured frame: what it uses is used. */
+	void (*note_shaders)(const void *submit);
 	const void *submit;
 	bool is_held; /* the session's, between the two calls */
 };
