@@ -36,8 +36,11 @@
  *       an entry's name above GPU_WIRE_ENTRY_BYTES is cut
  *   shaders left_out=
  *       behind them, when there are any: so many were used too, and are not told of: over the limits, or not to be written
- *   document path= bytes= first= last=
- *       it is written: RenderDoc counts one more, the file is there and is not empty
+ *   document path= bytes= first= last= [by=program]
+ *       it is written: RenderDoc counts one more, the file is there and is not empty; by=program: the program itself ended it
+ *   ask n= label=
+ *       the program itself wants to be recorded from here until it says so (client/gpu/profd_gpu.h); n grows with each ask of a process, the
+ *       label is for people and may be empty. Answered at once by a start with asked=n, or by refused
  *   fault code= text=
  *       codes: layer_order renderdoc_missing renderdoc_too_old document_missing not_capturing busy start_failed output_not_writable
  *   bye why=destroyed|exit
@@ -51,6 +54,11 @@
  *       nor last: from the next submit or present until stop. A PATH has less than GPU_WIRE_PATH_BYTES and is absolute; RenderDoc adds to it.
  *   start by=… next=N template=PATH
  *       the next N frames
+ *   start by=manual asked=N template=PATH
+ *       the answer to ask n=N: it begins at once, on the thread that asked. One that waits no longer, after GPU_WIRE_ASK_MS, answers with
+ *       fault code=not_capturing
+ *   refused asked=N code= text=
+ *       the other answer: the name of an error of docs/protocol.md, and a sentence
  *   stop
  *       ends a capture under way, answered by document or fault, or one that waits, answered by fault code=not_capturing
  *   status
@@ -69,6 +77,7 @@
 #define GPU_WIRE_ENTRY_BYTES 128  /* of an entry point's name, with NUL */
 #define GPU_WIRE_SHADERS     1000 /* lines of shaders a document; below 1 MiB together */
 #define GPU_WIRE_GREETING_MS 200
+#define GPU_WIRE_ASK_MS      2000 /* the program's own start waits so long for its answer */
 
 /* The folder for shaders is the template and this; a module's file is its hash and that. */
 #define GPU_WIRE_SHADERS_FOLDER ".shaders"

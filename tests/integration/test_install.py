@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 
 from harness import BUILD, SANITIZED, main, skip
@@ -147,7 +148,7 @@ def test_manual_pages_have_no_faults():
     if shutil.which("groff") is None:
         skip("needs groff")
     root, prefix = install()
-    for name in ("profctl.1", "profd.1", "libprofclient.3", "profd-protocol.7"):
+    for name in ("profctl.1", "profd.1", "libprofclient.3", "profd_gpu.3", "profd-protocol.7"):
         done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", find(prefix, name)], capture_output=True, text=True)
         assert done.returncode == 0 and done.stderr == "", done
 
@@ -188,6 +189,24 @@ def test_the_schema_of_captures_is_installed():
         assert json.load(file)["properties"]["schema"]["const"] == "profd.capture"
 
 
+def test_what_programs_call_is_where_compilers_and_pythons_find_it():
+    _, prefix = install()
+    assert find(prefix, "profd_gpu.h") == os.path.join(prefix, "include", "profd_gpu.h")
+    folder = os.path.dirname(find(prefix, "profd_gpu.py"))
+    assert folder == os.path.join(prefix, "share", "profd", "python")
+    with open(find(prefix, "profd_gpu.3")) as file:
+        page = file.read().replace("\\-", "-").replace("\\e", "\\")
+    c, python = re.findall(r"\.EX\n(.*?)\.EE", page, re.S)
+    env = {key: value for key, value in os.environ.items() if not key.startswith("PROFD_GPU")}
+    done = subprocess.run(["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-I", os.path.join(prefix, "include"), "-x", "c", "-", "-o",
+                           os.path.join(prefix, "phases")], input=c, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run([os.path.join(prefix, "phases")], env=env, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", ""), done
+    done = subprocess.run([sys.executable, "-c", python], env=dict(env, PYTHONPATH=folder), capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", ""), done
+
+
 def test_the_layer_is_found_from_where_it_is_installed():
     if not os.path.exists(os.path.join(BUILD, "daemon", "gpu", "layer", "libprofd_gpu.so")):
         skip("the layer is not built: no headers of Vulkan (libvulkan-dev)")
@@ -200,7 +219,8 @@ def test_the_layer_is_found_from_where_it_is_installed():
     assert os.path.samefile(library, find(prefix, "libprofd_gpu.so"))
     assert os.path.dirname(os.path.realpath(library)) == os.path.dirname(find(prefix, "libprofd_gpu_nobind.so"))
     names = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout.split()
-    assert names[2::3] == ["vkNegotiateLoaderLayerInterfaceVersion"], names
+    calls = ["profd_gpu_layer_" + name for name in ("error", "is_armed", "start", "stop")]  # what profd_gpu.h looks for
+    assert sorted(names[2::3]) == calls + ["vkNegotiateLoaderLayerInterfaceVersion"], names
     needed = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True).stdout
     libraries = {name for name in re.findall(r"NEEDED.*\[(.*)\]", needed) if not name.startswith("ld-linux")}
     assert "libc.so.6" in libraries and libraries <= {"libc.so.6", "libdl.so.2", "libpthread.so.0"}, libraries

@@ -14,6 +14,7 @@
 #include <vulkan/vulkan.h>
 
 #include "gpu/options.h"
+#include "gpu/phases.h"
 #include "gpu/shaders.inc"
 
 #define NUMBERS        1024
@@ -480,7 +481,9 @@ static int run_frames(const struct options *options)
 			exit(0);
 		}
 		record(options, frame);
+		phases_run(options->own_phases, frame, false, options->own_thread);
 		submit(options->submit2);
+		phases_run(options->own_phases, frame, true, options->own_thread);
 		fill_here(expected, frame);
 		nanosleep(&pause, NULL);
 	}
@@ -571,6 +574,7 @@ int main(int argc, char **argv)
 	int status = 0;
 	(void)argc;
 	options_read(argv, &options);
+	phases_early(options.own_phases);
 	for (unsigned i = 0; i < options.rounds && status == 0; i++) {
 		status = run(&options);
 	}

@@ -10,7 +10,7 @@
 #include "gpu/layer/frames.h"
 
 /*
- * Programs are strings: s a submit, L a submit with a label that counts, p a present, w a swapchain is made, x a stop. What is captured is
+ * Programs are strings: s a submit, L a submit with a label that counts, p a present, w a swapchain is made, x a stop, b and e where the program itself begins and ends. What is captured is
  * the same string with [ and ] where a capture begins and ends, and ! where the first frame had begun already.
  */
 #define TEXT_BYTES 256
@@ -56,6 +56,11 @@ static void do_one(struct run *run, char what)
 	} else if (what == 'w') {
 		put(run, what);
 		frames_swapchain(&run->counts);
+	} else if (what == 'b') {
+		assert_true(frames_start_now(&run->frames, &run->counts));
+		take(run, FRAME_BEGIN);
+	} else if (what == 'e') {
+		take(run, FRAME_END);
 	} else {
 		put(run, what);
 		frames_stop(&run->frames);
@@ -177,6 +182,42 @@ static void a_stop_while_waiting_forgets_the_wish(void **state)
 	expect(&wish, "", "sxssss", "sxssss", NEVER, NEVER);
 }
 
+static void expect_own(const char *program, const char *expected, uint64_t first, uint64_t reached)
+{
+	struct run run = {0};
+	play(&run, program);
+	assert_string_equal(run.text, expected);
+	assert_int_equal(run.first, first);
+	assert_int_equal(run.reached, reached);
+}
+
+static void the_program_begins_and_ends_where_it_says(void **state)
+{
+	(void)state;
+	expect_own("bse", "[s]", 0, 0);
+	expect_own("ssbsses", "ss[ss]s", 2, 3);
+	expect_own("sbes", "s[]s", 1, 1);
+	expect_own("wspssbspspse", "wspss[spsps]", 1, 3);
+	expect_own("wspbspes", "wsp[sp]s", 1, 1);
+	expect_own("bsebsse", "[s][ss]", 1, 2);
+}
+
+static void the_program_is_one_wish_too(void **state)
+{
+	(void)state;
+	struct run run = {0};
+	struct frame_wish wish = {.rule = FRAME_LABEL, .label = "a", .next = 2};
+	assert_true(frames_start(&run.frames, &wish));
+	assert_false(frames_start_now(&run.frames, &run.counts));
+	play(&run, "LxL");
+	play(&run, "b");
+	assert_false(frames_start_now(&run.frames, &run.counts));
+	assert_false(frames_start(&run.frames, &wish));
+	assert_string_equal(frames_label(&run.frames), "a");
+	play(&run, "LLxs");
+	assert_string_equal(run.text, "[Lx]L[LLx]s");
+}
+
 static void one_wish_at_a_time(void **state)
 {
 	(void)state;
@@ -254,6 +295,8 @@ int main(void)
 		cmocka_unit_test(manual_lasts_until_it_is_stopped),
 		cmocka_unit_test(a_stop_ends_any_capture_at_the_next_call),
 		cmocka_unit_test(a_stop_while_waiting_forgets_the_wish),
+		cmocka_unit_test(the_program_begins_and_ends_where_it_says),
+		cmocka_unit_test(the_program_is_one_wish_too),
 		cmocka_unit_test(one_wish_at_a_time),
 		cmocka_unit_test(other_devices_are_not_captured),
 		cmocka_unit_test(another_prefix_counts_from_0),

@@ -8,6 +8,7 @@
 
 #include "gpu/layer/frames.h"
 #include "gpu/layer/labels.h"
+#include "gpu/layer/session.h"
 #include "gpu/layer/shaders.h"
 
 /*
@@ -33,6 +34,7 @@ struct layer_device {
 	struct layer_device *next;
 	void *key, *instance_key;
 	bool is_told; /* to profd */
+	struct session_device told;
 	struct frame_counts counts;
 	struct labels *labels;   /* owned; NULL: nobody listens */
 	struct shaders *shaders; /* the process's, borrowed; NULL: nobody listens */

@@ -1,4 +1,4 @@
-/* What the Vulkan loader calls (LoaderLayerInterface.md, "Layer Interface Version 2"): the one name that this library exports. */
+/* What the Vulkan loader calls (LoaderLayerInterface.md, "Layer Interface Version 2"): beside what the program calls (program.h) the one name that this library exports. */
 #include <string.h>
 
 #include <vulkan/vk_layer.h>

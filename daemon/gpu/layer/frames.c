@@ -41,6 +41,17 @@ bool frames_start(struct frames *frames, const struct frame_wish *wish)
 	return true;
 }
 
+bool frames_start_now(struct frames *frames, const struct frame_counts *counts)
+{
+	const struct frame_wish wish = {.rule = FRAME_MANUAL};
+	if (!frames_start(frames, &wish)) {
+		return false;
+	}
+	frames->rule = rule_of(frames, counts);
+	frames->first = frames->reached = coming(counts, frames->rule);
+	return true;
+}
+
 bool frames_stop(struct frames *frames)
 {
 	if (frames->state == FRAMES_CAPTURING) {

@@ -62,6 +62,9 @@ enum frame_step {
 /* False: another wish waits or is captured. */
 bool frames_start(struct frames *frames, const struct frame_wish *wish);
 
+/* Begins here and now, in the frame that is under way or comes next, until it is stopped: frames_begun or frames_ended follows. False: as frames_start. */
+bool frames_start_now(struct frames *frames, const struct frame_counts *counts);
+
 /* True: what is captured ends at the next submit or present. False: nothing is captured, and nothing waits any more. */
 bool frames_stop(struct frames *frames);
 

@@ -156,7 +156,8 @@ VKAPI_ATTR VkResult VKAPI_CALL making_create_device(VkPhysicalDevice physical,
 	if (session_is_open()) {
 		struct report_device told;
 		portrait_of(instance, physical, &told);
-		session_device_made(&told);
+		made->told = (struct session_device){&made->counts, made->instance_key, NULL};
+		session_device_made(&made->told, &told);
 		made->is_told = true;
 	}
 	return result;
@@ -168,7 +169,7 @@ VKAPI_ATTR void VKAPI_CALL making_destroy_device(
 	struct layer_device *known = device != NULL ? chain_device(device) : NULL;
 	if (known != NULL) {
 		if (known->is_told) {
-			session_device_gone(&known->counts);
+			session_device_gone(&known->told);
 		}
 		chain_remove_device(known);
 		if (known->shaders != NULL) {

@@ -1,5 +1,6 @@
 #include "gpu/layer/report.h"
 
+#include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -82,7 +83,7 @@ void report_shaders_left_out(struct channel *channel, uint64_t left_out)
 }
 
 void report_document(struct channel *channel, const struct renderdoc_document *document,
-	uint64_t first, uint64_t last)
+	uint64_t first, uint64_t last, bool by_program)
 {
 	struct gpu_wire_line line;
 	gpu_wire_begin(&line, "document");
@@ -90,6 +91,20 @@ void report_document(struct channel *channel, const struct renderdoc_document *d
 	gpu_wire_number(&line, "bytes", document->bytes);
 	gpu_wire_number(&line, "first", first);
 	gpu_wire_number(&line, "last", last);
+	if (by_program) {
+		gpu_wire_text(&line, "by", "program");
+	}
+	channel_send(channel, &line, true);
+}
+
+void report_ask(struct channel *channel, uint64_t number, const char *label)
+{
+	struct gpu_wire_line line;
+	char text[GPU_WIRE_NAME_BYTES];
+	snprintf(text, sizeof(text), "%s", label != NULL ? label : "");
+	gpu_wire_begin(&line, "ask");
+	gpu_wire_number(&line, "n", number);
+	gpu_wire_text(&line, "label", text);
 	channel_send(channel, &line, true);
 }
 

@@ -26,8 +26,11 @@ void report_frame(struct channel *channel, uint64_t frame, enum frame_rule rule,
 void report_capturing(struct channel *channel, uint64_t frame);
 void report_shader(struct channel *channel, const struct shader_use *use);
 void report_shaders_left_out(struct channel *channel, uint64_t left_out);
+/* by_program: the program itself ended it. */
 void report_document(struct channel *channel, const struct renderdoc_document *document,
-	uint64_t first, uint64_t last);
+	uint64_t first, uint64_t last, bool by_program);
+/* label NULL: none. One that is too long is cut. */
+void report_ask(struct channel *channel, uint64_t number, const char *label);
 void report_fault(struct channel *channel, const struct fault *fault);
 void report_bye(struct channel *channel, const char *why);
 

@@ -11,8 +11,10 @@
 
 #include "gpu/layer/channel.h"
 #include "gpu/layer/fault.h"
+#include "gpu/layer/program.h"
 #include "gpu/layer/renderdoc.h"
 #include "gpu/layer/report.h"
+#include "gpu/layer/session_state.h"
 #include "gpu/layer/shader_files.h"
 #include "gpu/layer/wish.h"
 
@@ -22,26 +24,7 @@
 	1000 /* a capture begins that late at most, when submits of other threads do not return */
 #define EXIT_LOCK_S 5 /* the exit handler waits so long for a call that is under way */
 
-static struct {
-	pthread_mutex_t lock;
-	pthread_cond_t heard_once;
-	atomic_bool is_open;
-	atomic_uint in_flight; /* submits that are passed on without the lock */
-	bool has_hello, is_greeted, is_lost, has_exit_handler;
-	struct channel channel;
-	struct renderdoc renderdoc;
-	struct shaders *shaders; /* owned; NULL until hello */
-	bool has_no_shaders;     /* at the end, when they cannot be looked at any more */
-	const char *order;
-	struct frames frames;
-	struct wish wish;
-	void *instance; /* what is captured is of this one */
-	unsigned devices;
-	const struct frame_counts *current; /* the device whose frame began last; NULL: none */
-	uint64_t told_ns, told_frame;
-	bool has_told;
-	uint64_t stop_ns; /* when our own thread ends what is captured */
-} session = {.lock = PTHREAD_MUTEX_INITIALIZER, .channel = {-1}};
+struct session_state session = {.lock = PTHREAD_MUTEX_INITIALIZER, .channel = {-1}};
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -92,20 +75,28 @@ static void forget_shaders(void)
 	}
 }
 
-static void end_capture(void)
+bool session_end_capture(bool by_program, struct fault *fault)
 {
 	struct renderdoc_document document;
-	struct fault fault = {0};
-	bool is_made = renderdoc_end(&session.renderdoc, session.instance, &document, &fault);
+	bool is_made = renderdoc_end(&session.renderdoc, session.instance, &document, fault);
 	tell_frame(true);
 	if (is_made) {
 		write_shaders();
-		report_document(&session.channel, &document, session.frames.first, session.frames.reached);
+		report_document(
+			&session.channel, &document, session.frames.first, session.frames.reached, by_program);
 	} else {
-		report_fault(&session.channel, &fault);
+		report_fault(&session.channel, fault);
 	}
 	forget_shaders();
+	session.is_programs = false;
 	frames_ended(&session.frames);
+	return is_made;
+}
+
+static void end_capture(void)
+{
+	struct fault fault = {0};
+	session_end_capture(false, &fault);
 }
 
 /* Also when the lock cannot be had because the program ends within a call: then nothing can be saved. */
@@ -143,15 +134,14 @@ static void wait_for_submits(void)
 	}
 }
 
-static void begin_capture(struct frame_counts *counts, void *instance)
+bool session_begin_capture(struct frame_counts *counts, void *instance, struct fault *fault)
 {
-	struct fault fault = {0};
 	session.instance = instance;
 	wait_for_submits();
-	if (!renderdoc_begin(&session.renderdoc, instance, session.wish.template, &fault)) {
+	if (!renderdoc_begin(&session.renderdoc, instance, session.wish.template, fault)) {
 		frames_ended(&session.frames);
-		report_fault(&session.channel, &fault);
-		return;
+		report_fault(&session.channel, fault);
+		return false;
 	}
 	/* Later handlers run earlier: this one before those of RenderDoc, which is there by now, and of the driver. */
 	if (!session.has_exit_handler) {
@@ -159,6 +149,7 @@ static void begin_capture(struct frame_counts *counts, void *instance)
 	}
 	frames_begun(&session.frames, counts);
 	report_capturing(&session.channel, session.frames.first);
+	return true;
 }
 
 static void tell_late(const struct frame_counts *counts)
@@ -176,9 +167,10 @@ static void tell_late(const struct frame_counts *counts)
 
 static void take_step(enum frame_step step, struct frame_counts *counts, void *instance)
 {
+	struct fault fault = {0};
 	switch (step) {
 	case FRAME_BEGIN:
-		begin_capture(counts, instance);
+		session_begin_capture(counts, instance, &fault);
 		break;
 	case FRAME_END:
 		end_capture();
@@ -251,33 +243,46 @@ void session_swapchain_made(struct frame_counts *counts)
 	pthread_mutex_unlock(&session.lock);
 }
 
-void session_device_made(const struct report_device *device)
+void session_device_made(struct session_device *device, const struct report_device *told)
 {
 	pthread_mutex_lock(&session.lock);
-	session.devices++;
-	report_device(&session.channel, device);
+	device->next = session.devices;
+	session.devices = device;
+	report_device(&session.channel, told);
 	pthread_mutex_unlock(&session.lock);
 }
 
-void session_device_gone(const struct frame_counts *counts)
+/* False: it was another process's, of which this one is a child. */
+static bool take_out(const struct session_device *device)
+{
+	struct session_device **link = &session.devices;
+	while (*link != NULL && *link != device) {
+		link = &(*link)->next;
+	}
+	if (*link == NULL) {
+		return false;
+	}
+	*link = device->next;
+	return true;
+}
+
+void session_device_gone(struct session_device *device)
 {
 	pthread_mutex_lock(&session.lock);
-	if (frames_owns(&session.frames, counts)) {
+	if (frames_owns(&session.frames, device->counts)) {
 		end_capture();
 	}
-	session.devices--;
-	if (session.devices == 0) {
+	if (take_out(device) && session.devices == NULL) {
 		tell_frame(true);
 		report_bye(&session.channel, "destroyed");
 	}
-	if (session.current == counts) {
+	if (session.current == device->counts) {
 		session.current = NULL;
 	}
 	pthread_mutex_unlock(&session.lock);
 }
 
-static bool check_start(
-	const struct gpu_wire_message *message, struct wish *wish, struct fault *fault)
+bool session_check(struct fault *fault)
 {
 	if (strcmp(session.order, "below") == 0) {
 		return fault_set(fault, "layer_order",
@@ -286,7 +291,13 @@ static bool check_start(
 			"VK_LAYER_PROFD_gpu out of VK_INSTANCE_LAYERS, and unset "
 			"ENABLE_VULKAN_RENDERDOC_CAPTURE");
 	}
-	return renderdoc_check(&session.renderdoc, fault) && wish_read(message, wish, fault) &&
+	return renderdoc_check(&session.renderdoc, fault);
+}
+
+static bool check_start(
+	const struct gpu_wire_message *message, struct wish *wish, struct fault *fault)
+{
+	return session_check(fault) && wish_read(message, wish, fault) &&
 		   renderdoc_can_write(wish->template, fault);
 }
 
@@ -296,6 +307,11 @@ static void start(const struct gpu_wire_message *message)
 	struct fault fault = {0};
 	bool is_good = check_start(message, &wish, &fault);
 	pthread_mutex_lock(&session.lock);
+	if (gpu_wire_get(message, "asked") != NULL) {
+		program_granted(message, is_good ? &wish : NULL, &fault);
+		pthread_mutex_unlock(&session.lock);
+		return;
+	}
 	if (is_good) {
 		is_good = frames_start(&session.frames, &wish.frames) ||
 				  fault_set(&fault, "busy",
@@ -315,6 +331,7 @@ static void stop(void)
 	struct fault fault;
 	pthread_mutex_lock(&session.lock);
 	bool was_waiting = session.frames.state == FRAMES_WAITING;
+	program_cancel();
 	if (frames_stop(&session.frames)) {
 		session.stop_ns = clock_ns(CLOCK_MONOTONIC) + STOP_MS * UINT64_C(1000000);
 	} else {
@@ -335,10 +352,14 @@ static void heard(const struct gpu_wire_message *message)
 		pthread_mutex_lock(&session.lock);
 		tell_frame(true);
 		pthread_mutex_unlock(&session.lock);
+	} else if (strcmp(message->word, "refused") == 0) {
+		pthread_mutex_lock(&session.lock);
+		program_refused(message);
+		pthread_mutex_unlock(&session.lock);
 	}
 	pthread_mutex_lock(&session.lock);
 	session.is_greeted = true;
-	pthread_cond_broadcast(&session.heard_once);
+	pthread_cond_broadcast(&session.heard);
 	pthread_mutex_unlock(&session.lock);
 }
 
@@ -349,7 +370,7 @@ static void lost(void)
 	session.is_lost = session.is_greeted = true;
 	session.stop_ns = clock_ns(CLOCK_MONOTONIC) + STOP_MS * UINT64_C(1000000);
 	frames_stop(&session.frames);
-	pthread_cond_broadcast(&session.heard_once);
+	pthread_cond_broadcast(&session.heard);
 	pthread_mutex_unlock(&session.lock);
 }
 
@@ -410,7 +431,7 @@ static void prepare(void)
 	pthread_condattr_t attributes;
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&session.heard_once, &attributes);
+	pthread_cond_init(&session.heard, &attributes);
 	pthread_condattr_destroy(&attributes);
 	pthread_atfork(NULL, NULL, forget_in_child);
 	atexit(at_exit);
@@ -441,7 +462,7 @@ void session_wait_for_greeting(void)
 	struct timespec end = {(time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000)};
 	pthread_mutex_lock(&session.lock);
 	while (session_is_open() && !session.is_greeted &&
-		   pthread_cond_timedwait(&session.heard_once, &session.lock, &end) != ETIMEDOUT) {
+		   pthread_cond_timedwait(&session.heard, &session.lock, &end) != ETIMEDOUT) {
 	}
 	session.is_greeted = true;
 	pthread_mutex_unlock(&session.lock);

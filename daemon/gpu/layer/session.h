@@ -21,9 +21,17 @@ void session_hello(const void *const *below, unsigned count);
 /* A device is about to be made: waits for profd's first word, so that no frame is missed. */
 void session_wait_for_greeting(void);
 
-void session_device_made(const struct report_device *device);
+/* One of the program's devices, as long as it is there. */
+struct session_device {
+	struct frame_counts *counts;
+	void *instance; /* the dispatch table of its instance: RenderDoc's name of the device */
+	struct session_device *next;
+};
+
+/* Keeps device until it is gone. */
+void session_device_made(struct session_device *device, const struct report_device *told);
 /* Before the device is destroyed: what is captured of it is saved. */
-void session_device_gone(const struct frame_counts *counts);
+void session_device_gone(struct session_device *device);
 
 /* False: nobody listens; counts need not be kept. */
 bool session_is_open(void);
@@ -34,7 +42,7 @@ struct shaders *session_shaders(void);
 /* One call of vkQueueSubmit or its kin with command buffers. */
 struct session_submit {
 	struct frame_counts *counts;
-	void *instance; /* the dispatch table of its instance: RenderDoc's name of the device */
+	void *instance; /* as a device's */
 	/* One of its labels begins with the prefix. */
 	bool (*has_label)(const void *submit, const char *prefix);
 	/* It is in a captured frame: what it uses is used. */

@@ -14,6 +14,15 @@ static bool read_number(const char *word, const char *name, const char *value, u
 	return true;
 }
 
+static bool read_text(const char *word, const char *name, const char *value, const char **out)
+{
+	if (value == NULL || strcmp(word, name) != 0) {
+		return false;
+	}
+	*out = value;
+	return true;
+}
+
 static bool read_switch(const char *word, const char *name, bool *out)
 {
 	*out |= strcmp(word, name) == 0;
@@ -28,6 +37,7 @@ void options_read(char **argv, struct options *options)
 			read_number(*at, "--frame-ms", at[1], &options->frame_ms) ||
 			read_number(*at, "--exit-at", at[1], &options->exit_at) ||
 			read_number(*at, "--idle-submits", at[1], &options->idle_submits) ||
+			read_text(*at, "--own-phases", at[1], &options->own_phases) ||
 			read_number(*at, "--rounds", at[1], &options->rounds) ||
 			read_number(*at, "--rate", at[1], &options->rate)) {
 			at++;
@@ -35,6 +45,7 @@ void options_read(char **argv, struct options *options)
 				   !read_switch(*at, "--compute-only", &options->compute_only) &&
 				   !read_switch(*at, "--every-extension", &options->every_extension) &&
 				   !read_switch(*at, "--forks", &options->forks) &&
+				   !read_switch(*at, "--own-thread", &options->own_thread) &&
 				   !read_switch(*at, "--functions", &options->functions) &&
 				   !read_switch(*at, "--submit2", &options->submit2)) {
 			fprintf(stderr, "gpu_frames: unknown option %s\n", *at);

@@ -1,0 +1,66 @@
+#ifndef GPU_LAYER_SESSION_STATE_H
+#define GPU_LAYER_SESSION_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpu/layer/channel.h"
+#include "gpu/layer/fault.h"
+#include "gpu/layer/frames.h"
+#include "gpu/layer/renderdoc.h"
+#include "gpu/layer/session.h"
+#include "gpu/layer/shaders.h"
+#include "gpu/layer/wish.h"
+
+/* What session.c and program.c share, and nobody else. All of it under the lock, but what is atomic. */
+
+enum asking_state {
+	ASKING_NOT,
+	ASKING_WAITS, /* for profd's answer */
+	ASKING_GRANTED,
+	ASKING_REFUSED,
+};
+
+/* The program's own wish to be captured. One thread asks at a time. */
+struct asking {
+	enum asking_state state;
+	uint64_t number;    /* of the last ask */
+	struct wish wish;   /* what was granted */
+	struct fault fault; /* why it was refused */
+};
+
+struct session_state {
+	pthread_mutex_t lock;
+	pthread_cond_t heard; /* profd said a word, or is gone; made with the connection */
+	atomic_bool is_open;
+	atomic_uint in_flight; /* submits that are passed on without the lock */
+	bool has_hello, is_greeted, is_lost, has_exit_handler;
+	struct channel channel;
+	struct renderdoc renderdoc;
+	struct shaders *shaders; /* owned; NULL until hello */
+	bool has_no_shaders;     /* at the end, when they cannot be looked at any more */
+	const char *order;
+	struct frames frames;
+	struct wish wish;
+	struct asking asking;
+	bool is_programs;                   /* what is captured, the program itself began */
+	void *instance;                     /* what is captured is of this one */
+	struct session_device *devices;     /* the newest first */
+	const struct frame_counts *current; /* the device whose frame began last; NULL: none */
+	uint64_t told_ns, told_frame;
+	bool has_told;
+	uint64_t stop_ns; /* when our own thread ends what is captured */
+};
+
+extern struct session_state session;
+
+/* A start is possible in this process. */
+bool session_check(struct fault *fault);
+
+/* What frames_start_now or frames_before_submit said, done, and profd told of it. False: fault, and profd was told of that too. */
+bool session_begin_capture(struct frame_counts *counts, void *instance, struct fault *fault);
+bool session_end_capture(bool by_program, struct fault *fault);
+
+#endif
