@@ -63,15 +63,16 @@
 #define LIMIT_CHUNK_BYTES         (1024 * 1024) /* a journal chunk's payload */
 
 /* GPU traces: what processes with our layer in them may say (protocol/gpu_wire.h). */
-#define LIMIT_GPU_LINKS        8 /* processes of one armed build at once */
-#define LIMIT_GPU_BYTES_PER_S  (1024 * 1024)
-#define LIMIT_GPU_HELLO_MS     5000                  /* until the first line is there */
-#define LIMIT_GPU_WAIT_MS      (24 * 60 * 60 * 1000) /* the largest timeout_ms */
-#define LIMIT_GPU_WAIT_DEFAULT 60000
-#define LIMIT_GPU_ANSWER_MS    5000 /* until a program that records nothing yet answers a stop */
-#define LIMIT_GPU_FREE_BYTES   (16 * 1024 * 1024) /* with less space left nothing is recorded */
+#define LIMIT_GPU_LINKS         8 /* processes of one armed build at once */
+#define LIMIT_GPU_BYTES_PER_S   (1024 * 1024)
+#define LIMIT_GPU_HELLO_MS      5000                  /* until the first line is there */
+#define LIMIT_GPU_WAIT_MS       (24 * 60 * 60 * 1000) /* the largest timeout_ms */
+#define LIMIT_GPU_WAIT_DEFAULT  60000
+#define LIMIT_GPU_ANSWER_MS     5000 /* until a program that records nothing yet answers a stop */
+#define LIMIT_GPU_FREE_BYTES    (16 * 1024 * 1024) /* with less space left nothing is recorded */
 #define LIMIT_GPU_SHADER_BYTES  (16 * 1024 * 1024) /* of one module's SPIR-V */
 #define LIMIT_GPU_SHADERS_BYTES (64 * 1024 * 1024) /* of all modules of a trace */
-#define LIMIT_GPU_DOCUMENT_MS  60000 /* from the end of a recording until its document is there */
+#define LIMIT_GPU_ASKS          1000  /* captures that one build's program has asked for itself */
+#define LIMIT_GPU_DOCUMENT_MS   60000 /* from the end of a recording until its document is there */
 
 #endif

@@ -44,5 +44,7 @@
 #define ENV_GPU_TOKEN  "PROFD_GPU_TOKEN"
 /* What switches RenderDoc's layer on in it. */
 #define ENV_GPU_RENDERDOC "PROFD_GPU_RENDERDOC"
+/* The layer's library, for the program's own calls (client/gpu/profd_gpu.h); empty or unset: it may not. */
+#define ENV_GPU_LIBRARY "PROFD_GPU_LIBRARY"
 
 #endif

@@ -299,7 +299,8 @@ static void on_document(void *context, const struct gpu_document *document)
 	/* What nobody stopped, and has not all frames, ended with the program or its device. */
 	uint64_t asked = frames_asked(&tracing->range);
 	bool is_whole = asked > 0 && document->last - document->first >= asked - 1;
-	if (!begin_end(capture, is_whole ? "frames" : "target_exited")) {
+	const char *reason = document->by_program ? "stopped" : "target_exited";
+	if (!begin_end(capture, is_whole ? "frames" : reason)) {
 		return;
 	}
 	if (tracing->document_path == NULL) {

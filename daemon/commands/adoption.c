@@ -226,13 +226,14 @@ static struct process *adopt(
 /* Only the client can give the gate what arms it: the reply tells it. */
 static bool arm(struct daemon *daemon, const json_t *params, struct build *build, struct error *err)
 {
-	if (!json_is_object(json_object_get(params, "gpu"))) {
+	const json_t *gpu = json_object_get(params, "gpu");
+	if (!json_is_object(gpu)) {
 		return true;
 	}
 	struct gpu_program *program =
-		arming_create_gated(daemon, (pid_t)command_integer(params, "pid", 0), err);
+		arming_create_gated(daemon, gpu, (pid_t)command_integer(params, "pid", 0), err);
 	if (program != NULL) {
-		build_take_gpu(build, program);
+		build_take_gpu(build, program, arming_lets_program_ask(gpu));
 	}
 	return program != NULL;
 }

@@ -20,11 +20,20 @@ const struct param arming_params[] = {
 		.type = PARAM_STRING,
 		.is_unsupported = true,
 		.about = "The GPU that the program is to see, by name, index or uuid."},
+	{.name = "program",
+		.type = PARAM_BOOLEAN,
+		.fallback = "true",
+		.about = "Whether the program itself may start GPU traces (profd_gpu_start)."},
 	{.name = NULL},
 };
 
-struct gpu_program *arming_create(
-	struct daemon *daemon, const char *const *changes, bool exact, struct error *err)
+bool arming_lets_program_ask(const json_t *gpu)
+{
+	return command_boolean(gpu, "program", true);
+}
+
+struct gpu_program *arming_create(struct daemon *daemon, const json_t *gpu,
+	const char *const *changes, bool exact, struct error *err)
 {
 	const struct gpu_backend *backend = gpu_backend_choose();
 	if (backend == NULL) {
@@ -40,6 +49,7 @@ struct gpu_program *arming_create(
 		.loop = daemon->loop,
 		.log = &daemon->log,
 		.environment = (const char *const *)environment,
+		.lets_program_ask = arming_lets_program_ask(gpu),
 	};
 	struct gpu_program *program = gpu_program_arm(backend, &arming, err);
 	free(environment);
@@ -57,7 +67,8 @@ static bool read_environment(pid_t pid, char *text, size_t *len, struct error *e
 	return target_environment(pid, text, ENVIRONMENT_BYTES, len, err);
 }
 
-struct gpu_program *arming_create_gated(struct daemon *daemon, pid_t pid, struct error *err)
+struct gpu_program *arming_create_gated(
+	struct daemon *daemon, const json_t *gpu, pid_t pid, struct error *err)
 {
 	VEC(const char *) texts = {0};
 	struct gpu_program *program = NULL;
@@ -71,7 +82,7 @@ struct gpu_program *arming_create_gated(struct daemon *daemon, pid_t pid, struct
 			ok = text[pos] == '=' || text[pos] == '\0' || VEC_PUSH(&texts, text + pos);
 		}
 		if (ok && VEC_PUSH(&texts, NULL)) {
-			program = arming_create(daemon, texts.items, true, err);
+			program = arming_create(daemon, gpu, texts.items, true, err);
 		} else {
 			error_set(err, ERROR_LIMIT_EXCEEDED, "out of memory");
 		}

@@ -7,6 +7,7 @@
 
 #include "base/vec.h"
 #include "commands/output_text.h"
+#include "commands/program_trace.h"
 #include "commands/signal_names.h"
 #include "protocol/limits.h"
 #include "protocol/names.h"
@@ -27,6 +28,7 @@ struct build {
 	struct output_text streams[2];
 	VEC(struct build_capture) captures;
 	struct gpu_program *gpu; /* a hold, until the exit; NULL */
+	struct program_trace program_trace;
 };
 
 /* The context of one output_text_feed. */
@@ -36,13 +38,20 @@ struct feed {
 	enum process_stream stream;
 };
 
+static void release_gpu(struct build *build)
+{
+	program_trace_end(&build->program_trace);
+	gpu_program_release(build->gpu);
+	build->gpu = NULL;
+}
+
 void build_destroy(struct build *build)
 {
 	if (build == NULL) {
 		return;
 	}
 	process_unwatch(&build->watch);
-	gpu_program_release(build->gpu);
+	release_gpu(build);
 	VEC_FINISH(&build->captures);
 	free(build);
 }
@@ -160,8 +169,7 @@ static void on_exited(void *context, struct process *process)
 		struct feed feed = {build, process, (enum process_stream)(PROCESS_STDOUT + i)};
 		output_text_end(&build->streams[i], on_piece, &feed);
 	}
-	gpu_program_release(build->gpu);
-	build->gpu = NULL;
+	release_gpu(build);
 	publish(daemon, process, EVENT_PROCESS_EXITED, EVENTS_LOSSLESS, exit_params(process));
 	/* Its name may be used again, by a build of which these clients did not ask to hear. */
 	events_forget(daemon->events, &subject);
@@ -209,6 +217,7 @@ void build_begin(struct build *build, struct process *process)
 	*link = build;
 	trim(build->daemon);
 	process_watch(process, &build->watch);
+	program_trace_begin(&build->program_trace, process, build->gpu);
 }
 
 static struct build *find(const struct daemon *daemon, const struct process *process)
@@ -225,9 +234,11 @@ static struct build *find(const struct daemon *daemon, const struct process *pro
 	return NULL;
 }
 
-void build_take_gpu(struct build *build, struct gpu_program *program)
+void build_take_gpu(struct build *build, struct gpu_program *program, bool lets_program_ask)
 {
 	build->gpu = program;
+	build->program_trace =
+		(struct program_trace){.daemon = build->daemon, .is_allowed = lets_program_ask};
 }
 
 struct gpu_program *build_gpu(const struct daemon *daemon, const struct process *process)

@@ -23,8 +23,8 @@ void build_destroy(struct build *build);
  * long gone, or never ran. */
 void build_begin(struct build *build, struct process *process);
 
-/* Before build_begin: the program is armed so. Takes the hold. */
-void build_take_gpu(struct build *build, struct gpu_program *program);
+/* Before build_begin: the program is armed so, and may ask for itself or not. Takes the hold. */
+void build_take_gpu(struct build *build, struct gpu_program *program, bool lets_program_ask);
 /* NULL: it is not armed, or has ended. Borrowed. */
 struct gpu_program *build_gpu(const struct daemon *daemon, const struct process *process);
 

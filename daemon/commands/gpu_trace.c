@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "commands/build.h"
+#include "commands/gpu_trace.h"
 #include "commands/lease.h"
 #include "commands/methods.h"
 #include "commands/params.h"
@@ -161,8 +162,8 @@ static struct gpu_program *find_program(
 	return program;
 }
 
-static struct capture *start(struct daemon *daemon, const json_t *params, struct process *process,
-	struct client *client, struct error *err)
+struct capture *gpu_trace_start(struct daemon *daemon, const json_t *params,
+	struct process *process, struct client *client, struct error *err)
 {
 	bool stops = strcmp(command_string(params, "on_client_exit", "continue"), "stop") == 0;
 	struct capture_trace_options options = {
@@ -202,7 +203,7 @@ static void start_gpu_trace(struct daemon *daemon, struct request *request, cons
 	if (process == NULL) {
 		return;
 	}
-	struct capture *capture = start(daemon, params, process, client, &err);
+	struct capture *capture = gpu_trace_start(daemon, params, process, client, &err);
 	if (capture == NULL) {
 		request_fail(request, &err);
 		return;

@@ -126,15 +126,16 @@ static bool is_exact(const json_t *params)
 static bool arm(struct daemon *daemon, struct arguments *arguments, const json_t *params,
 	struct build *build, struct error *err)
 {
-	if (!json_is_object(json_object_get(params, "gpu"))) {
+	const json_t *gpu = json_object_get(params, "gpu");
+	if (!json_is_object(gpu)) {
 		return true;
 	}
-	struct gpu_program *program =
-		arming_create(daemon, (const char *const *)arguments->env.items, is_exact(params), err);
+	struct gpu_program *program = arming_create(
+		daemon, gpu, (const char *const *)arguments->env.items, is_exact(params), err);
 	if (program == NULL) {
 		return false;
 	}
-	build_take_gpu(build, program);
+	build_take_gpu(build, program, arming_lets_program_ask(gpu));
 	const char *const *additions = program->backend->environment(program->armed);
 	for (; *additions != NULL; additions++) {
 		char *pair = strdup(*additions);

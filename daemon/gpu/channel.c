@@ -24,8 +24,13 @@ struct channel {
 	VEC(struct link *) links;
 	const struct gpu_listener *listener; /* NULL: nobody listens */
 	void *context;
+	const struct gpu_server *server; /* NULL: nobody answers */
+	void *server_context;
+	struct link *asker;              /* whose wish is being answered; NULL */
+	uint64_t asked;                  /* its number */
 	struct gpu_wire_line start_line; /* of the recording that was started last */
 	bool is_started;                 /* and has not ended; */
+	bool is_answer;                  /* to the recorder's own wish: nobody else gets it */
 	struct link *recorder;           /* this one was told of it; NULL: none yet */
 	bool has_begun;                  /* it said that it records */
 	bool is_closed;
@@ -41,6 +46,12 @@ void channel_listen(struct channel *channel, const struct gpu_listener *listener
 {
 	channel->listener = listener;
 	channel->context = context;
+}
+
+void channel_serve(struct channel *channel, const struct gpu_server *server, void *context)
+{
+	channel->server = server;
+	channel->server_context = context;
 }
 
 /* Who works most with the GPU, or will; NULL: nobody is there. */
@@ -91,7 +102,8 @@ static bool send_word(struct link *link, const char *word)
 static void appoint(struct channel *channel)
 {
 	struct link *link = choose(channel);
-	if (!channel->is_started || channel->has_begun || link == NULL || link == channel->recorder) {
+	if (!channel->is_started || channel->has_begun || channel->is_answer || link == NULL ||
+		link == channel->recorder) {
 		return;
 	}
 	if (channel->recorder != NULL) {
@@ -104,7 +116,7 @@ static void appoint(struct channel *channel)
 static void ended(struct channel *channel)
 {
 	remember(channel);
-	channel->is_started = channel->has_begun = false;
+	channel->is_started = channel->has_begun = channel->is_answer = false;
 	channel->recorder = NULL;
 }
 
@@ -196,6 +208,39 @@ static void on_fault(void *context, struct link *link, const char *code, const c
 	}
 }
 
+static void refuse_asker(struct link *link, uint64_t number, const struct error *err)
+{
+	struct gpu_wire_line line;
+	char text[GPU_WIRE_TEXT_BYTES];
+	snprintf(text, sizeof(text), "%.500s (%.250s)", err->message,
+		err->hint[0] != '\0' ? err->hint : error_code_hint(err->code));
+	gpu_wire_begin(&line, "refused");
+	gpu_wire_number(&line, "asked", number);
+	gpu_wire_text(&line, "code", error_code_name(err->code));
+	gpu_wire_text(&line, "text", text);
+	if (gpu_wire_end(&line)) {
+		link_send(link, &line);
+	}
+}
+
+static void on_ask(void *context, struct link *link, uint64_t number, const char *label)
+{
+	struct channel *channel = context;
+	struct error err = {0};
+	if (channel->server == NULL) {
+		error_set(&err, ERROR_BUILD_NOT_RUNNING, "the build of the program has ended");
+		refuse_asker(link, number, &err);
+		return;
+	}
+	channel->asker = link;
+	channel->asked = number;
+	bool is_granted = channel->server->asked(channel->server_context, label, &err);
+	channel->asker = NULL;
+	if (!is_granted) {
+		refuse_asker(link, number, &err);
+	}
+}
+
 /* It may make another device, or end; what it records it has told before. */
 static void on_bye(void *context, struct link *link)
 {
@@ -224,7 +269,8 @@ static void remove_link(struct channel *channel, const struct link *link)
 static void on_closed(void *context, struct link *link)
 {
 	struct channel *channel = context;
-	bool was_recorder = link == channel->recorder, had_begun = channel->has_begun;
+	bool was_recorder = link == channel->recorder;
+	bool is_lost = channel->has_begun || channel->is_answer;
 	if (was_recorder) {
 		remember(channel);
 		channel->recorder = NULL;
@@ -232,8 +278,8 @@ static void on_closed(void *context, struct link *link)
 	remove_link(channel, link);
 	if (channel->is_closed) {
 		maybe_free(channel);
-	} else if (was_recorder && had_begun) {
-		channel->is_started = channel->has_begun = false;
+	} else if (was_recorder && is_lost) {
+		channel->is_started = channel->has_begun = channel->is_answer = false;
 		if (channel->listener != NULL) {
 			channel->listener->gone(channel->context);
 		}
@@ -251,6 +297,7 @@ static const struct link_ops link_ops = {
 	.shaders_left_out = on_shaders_left_out,
 	.document = on_document,
 	.fault = on_fault,
+	.ask = on_ask,
 	.bye = on_bye,
 	.closed = on_closed,
 };
@@ -367,7 +414,8 @@ struct channel *channel_open(
 }
 
 /* The line of a start; without frames it is manual: from the next boundary until stop. False: it does not fit. */
-static bool describe(struct gpu_wire_line *line, const struct gpu_range *range)
+static bool describe(
+	const struct channel *channel, struct gpu_wire_line *line, const struct gpu_range *range)
 {
 	gpu_wire_begin(line, "start");
 	bool has_frames = range->has_frames || range->next > 0;
@@ -382,6 +430,9 @@ static bool describe(struct gpu_wire_line *line, const struct gpu_range *range)
 	} else if (range->next > 0) {
 		gpu_wire_number(line, "next", range->next);
 	}
+	if (channel->asker != NULL) {
+		gpu_wire_number(line, "asked", channel->asked);
+	}
 	gpu_wire_text(line, "template", range->path_template);
 	return strlen(range->path_template) < GPU_WIRE_PATH_BYTES && gpu_wire_end(line);
 }
@@ -393,7 +444,7 @@ bool channel_start(struct channel *channel, const struct gpu_range *range, struc
 		error_set(err, ERROR_CAPTURE_BUSY, "the program is being recorded already");
 		return error_detail(err, "gpu_busy");
 	}
-	if (!describe(&line, range)) {
+	if (!describe(channel, &line, range)) {
 		error_set(err, ERROR_BAD_PARAMS,
 			"the path of the document, %s, is too long to be told to the program",
 			range->path_template);
@@ -402,7 +453,13 @@ bool channel_start(struct channel *channel, const struct gpu_range *range, struc
 	channel->start_line = line;
 	channel->is_started = true;
 	channel->has_begun = channel->status.has_begun = false;
-	appoint(channel);
+	if (channel->asker != NULL) {
+		channel->is_answer = true;
+		channel->recorder = channel->asker;
+		link_send(channel->recorder, &channel->start_line);
+	} else {
+		appoint(channel);
+	}
 	return true;
 }
 

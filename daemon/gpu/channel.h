@@ -10,7 +10,7 @@
 
 /*
  * The socket of one armed program, and whoever of its processes is at the other end. Among them is the one that records: the one that works with the GPU;
- * as long as none has made a device, the first that will. What it does is told to the listener; start, stop, status are gpu/gpu.h's.
+ * as long as none has made a device, the first that will. What it does is told to the listener; listen, serve, start, stop, status are gpu/gpu.h's.
  * Loop thread only.
  */
 struct channel;
@@ -22,6 +22,7 @@ struct channel *channel_open(
 	uv_loop_t *loop, const struct log *log, const char *path, struct error *err);
 const char *channel_token(const struct channel *channel);
 void channel_listen(struct channel *channel, const struct gpu_listener *listener, void *context);
+void channel_serve(struct channel *channel, const struct gpu_server *server, void *context);
 bool channel_start(struct channel *channel, const struct gpu_range *range, struct error *err);
 bool channel_stop(struct channel *channel);
 void channel_status(const struct channel *channel, struct gpu_status *status);

@@ -61,6 +61,7 @@ struct gpu_device {
 struct gpu_document {
 	const char *path;
 	uint64_t bytes, first, last;
+	bool by_program; /* the program itself ended the recording */
 };
 
 /* An entry point of a shader module that the recorded frames used, as the program says: it is to be believed as the document is. */
@@ -86,6 +87,15 @@ struct gpu_listener {
 	void (*fault)(void *context, const struct error *err);
 	/* The process that was recorded is gone without either. */
 	void (*gone)(void *context);
+};
+
+/* Who answers an armed program that asks for itself to be recorded (client/gpu/profd_gpu.h). On the loop thread, never from within a call. */
+struct gpu_server {
+	/*
+	 * What is started from within is the answer: the process that asks begins at once, whatever the range says. label is the program's, of any content; "" is
+	 * none. False: nothing was started, and the program is told err.
+	 */
+	bool (*asked)(void *context, const char *label, struct error *err);
 };
 
 /* What is known of an armed program. Counts are of all its processes, also those that have ended. */
@@ -115,6 +125,7 @@ struct gpu_arming {
 	const struct log *log;
 	/* All of the environment that the program would have, "NAME=value", NULL-terminated; borrowed for the call. */
 	const char *const *environment;
+	bool lets_program_ask; /* else its own calls do nothing */
 };
 
 /* One way to record. Each has a fake in tests/support or tests/integration. */
@@ -139,6 +150,8 @@ struct gpu_backend {
 	const char *const *(*surroundings)(const struct gpu_armed *armed);
 	/* Who is told from now on; NULL: nobody. */
 	void (*listen)(struct gpu_armed *armed, const struct gpu_listener *listener, void *context);
+	/* Who answers from now on; NULL: nobody, and every wish is refused. */
+	void (*serve)(struct gpu_armed *armed, const struct gpu_server *server, void *context);
 	/* Records range, in the process that works with the GPU, or in the first that will. False: err; it is being recorded already (capture_busy). */
 	bool (*start)(struct gpu_armed *armed, const struct gpu_range *range, struct error *err);
 	/* Ends what start began: what was recorded is written, and told as a document, or as a fault. False: there is no process that could do either, and

@@ -198,12 +198,14 @@ static bool take_shaders(struct link *link, const struct gpu_wire_message *messa
 static bool take_document(struct link *link, const struct gpu_wire_message *message)
 {
 	struct gpu_document document = {.path = gpu_wire_get(message, "path")};
+	const char *by = gpu_wire_get(message, "by");
 	if (document.path == NULL || !take_number(message, "bytes", INT64_MAX, &document.bytes) ||
 		!take_number(message, "first", LIMIT_INTEGER, &document.first) ||
 		!take_number(message, "last", LIMIT_INTEGER, &document.last) ||
-		document.last < document.first) {
+		document.last < document.first || (by != NULL && strcmp(by, "program") != 0)) {
 		return false;
 	}
+	document.by_program = by != NULL;
 	link->options.ops->document(link->options.context, link, &document);
 	return true;
 }
@@ -215,6 +217,17 @@ static bool take_fault(struct link *link, const struct gpu_wire_message *message
 		return false;
 	}
 	link->options.ops->fault(link->options.context, link, code, text != NULL ? text : "");
+	return true;
+}
+
+static bool take_ask(struct link *link, const struct gpu_wire_message *message)
+{
+	const char *label = gpu_wire_get(message, "label");
+	uint64_t number = 0;
+	if (label == NULL || !take_number(message, "n", LIMIT_INTEGER, &number)) {
+		return false;
+	}
+	link->options.ops->ask(link->options.context, link, number, label);
 	return true;
 }
 
@@ -237,8 +250,9 @@ static const struct word {
 	{"capturing", take_capturing, {"frame", "wall_ns", "mono_ns"}},
 	{"shader", take_shader, {"hash", "bytes", "stage", "entry"}},
 	{"shaders", take_shaders, {"left_out"}},
-	{"document", take_document, {"path", "bytes", "first", "last"}},
+	{"document", take_document, {"path", "bytes", "first", "last", "by"}},
 	{"fault", take_fault, {"code", "text"}},
+	{"ask", take_ask, {"n", "label"}},
 	{"bye", take_bye, {"why"}},
 };
 

@@ -30,6 +30,8 @@ struct link_ops {
 	void (*document)(void *context, struct link *link, const struct gpu_document *document);
 	/* code and text as they came; borrowed for the call. */
 	void (*fault)(void *context, struct link *link, const char *code, const char *text);
+	/* label may be ""; borrowed for the call. */
+	void (*ask)(void *context, struct link *link, uint64_t number, const char *label);
 	void (*bye)(void *context, struct link *link);
 	void (*closed)(void *context, struct link *link);
 };

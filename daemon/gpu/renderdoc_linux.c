@@ -71,9 +71,10 @@ static bool add_data_dirs(struct gpu_armed *armed, const char *const *old, struc
 		dirs != NULL && *dirs != '\0' ? dirs : DATA_DIRS_DEFAULT, err);
 }
 
-static bool make_additions(
-	struct gpu_armed *armed, const struct places *places, const char *const *old, struct error *err)
+static bool make_additions(struct gpu_armed *armed, const struct places *places,
+	const struct gpu_arming *arming, struct error *err)
 {
+	const char *const *old = arming->environment;
 	char socket[sizeof(armed->folder) + sizeof(SOCKET_NAME) + 1];
 	snprintf(socket, sizeof(socket), "%s/" SOCKET_NAME, armed->folder);
 	/* Programs whose wgpu reads it put names and sources into their shaders. */
@@ -82,6 +83,7 @@ static bool make_additions(
 	}
 	return add(armed, ENV_GPU, "1", NULL, err) && add(armed, ENV_GPU_SOCKET, socket, NULL, err) &&
 		   add(armed, ENV_GPU_TOKEN, channel_token(armed->channel), NULL, err) &&
+		   add(armed, ENV_GPU_LIBRARY, arming->lets_program_ask ? places->layer : "", NULL, err) &&
 		   add(armed, ENV_GPU_RENDERDOC, "1", NULL, err) && add_data_dirs(armed, old, err) &&
 		   add(armed, "LD_PRELOAD", places->nobind, places_variable(old, "LD_PRELOAD"), err) &&
 		   (VEC_RESERVE(&armed->additions, armed->additions.len + 1) || out_of_memory(err));
@@ -230,8 +232,7 @@ static struct gpu_armed *arm(const struct gpu_arming *arming, struct error *err)
 		return NULL;
 	}
 	bool ok = make_folder(armed, err) && fill_folder(armed, &places, err) &&
-			  open_channel(armed, arming, err) &&
-			  make_additions(armed, &places, arming->environment, err);
+			  open_channel(armed, arming, err) && make_additions(armed, &places, arming, err);
 	if (ok) {
 		armed->additions.items[armed->additions.len] = NULL;
 		ok = keep_surroundings(armed, arming->environment, err);
@@ -259,6 +260,11 @@ static void listen_to(struct gpu_armed *armed, const struct gpu_listener *listen
 	channel_listen(armed->channel, listener, context);
 }
 
+static void serve(struct gpu_armed *armed, const struct gpu_server *server, void *context)
+{
+	channel_serve(armed->channel, server, context);
+}
+
 static bool start(struct gpu_armed *armed, const struct gpu_range *range, struct error *err)
 {
 	return channel_start(armed->channel, range, err);
@@ -283,6 +289,7 @@ const struct gpu_backend gpu_renderdoc = {
 	.environment = environment,
 	.surroundings = surroundings,
 	.listen = listen_to,
+	.serve = serve,
 	.start = start,
 	.stop = stop,
 	.status = status,

@@ -109,6 +109,32 @@ def test_a_program_is_armed_at_its_launch():
         assert stage.client.call("ListProcesses")["processes"] == []
 
 
+@SENTENCE("A program that was launched so may start a trace of its build itself (`profd_gpu_start` of `profd_gpu.h`, by the layer that "
+          "`PROFD_GPU_LIBRARY` names; empty when `program` is false): a capture like any other, with `frame_by` `manual`, the label that the "
+          "program gives, and the events for whoever subscribed to the build. It begins on the thread that asks, before the call returns, and "
+          "has all that is submitted until the program stops it (reason `stopped`); its process alone is recorded. The program is refused what "
+          "a client would be (`capture_busy`, `disk_full`, `shutting_down` …), `not_permitted` when it may not, `build_not_running` once the "
+          "build has ended, and `limit_exceeded` after 1,000 traces of one build.")
+def test_a_program_asks_itself():
+    # test_gpu_asking.py has every refusal, test_gpu_program.py what is in the documents of real programs.
+    with Stage() as stage:
+        with stage.program() as (pid, layer):
+            assert environment_of(pid)["PROFD_GPU_LIBRARY"] == stage.parts.library
+            layer.say("ask", n=1, label="own")
+            asked = layer.wait_for("start")
+            layer.say("ask", n=2, label="")
+            assert layer.wait_for("refused")["code"] == "capture_busy"
+            begin(layer, 4)
+            capture_id = stage.client.wait_event("GpuTraceStarted", frame_by="manual")["capture_id"]
+            layer.say("document", path=write_document(asked), bytes=64, first=4, last=5, by="program")
+            finished = stage.client.wait_event("GpuTraceFinished", capture_id=capture_id)
+            assert (finished["label"], finished["reason"], finished["first_frame"], finished["last_frame"]) == ("own", "stopped", 4, 5)
+        with stage.program("quiet", gpu={"program": False}) as (pid, layer):
+            assert environment_of(pid)["PROFD_GPU_LIBRARY"] == ""
+            layer.say("ask", n=1, label="own")
+            assert layer.wait_for("refused")["code"] == "not_permitted"
+
+
 @SENTENCE("Frames count from 0 since the program made its device: a frame is what lies between two presents (`present`), each submit with "
           "command buffers (`submit`), or what begins with a submit that has a debug label with that prefix (`label:PREFIX`, 1 to 127 bytes); "
           "`auto` is `present` once the program presents, until then `submit`.", "With `manual`, `duration_ms` or no range no frames are "

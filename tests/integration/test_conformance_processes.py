@@ -75,7 +75,8 @@ def test_the_environment_of_a_launch():
 
 
 @SENTENCE("hold? (stopped before its first instruction), profile? (a `StartSamplingProfile` that begins with the first instruction; if "
-          "it is refused nothing runs), gpu? (arm for `StartGpuTrace`: true, or an object of options),", "subscribe? (true), request_key? | build_id, pid, capture_id?, "
+          "it is refused nothing runs), gpu? (arm for `StartGpuTrace`: true, or an object of options: program, true by default, "
+          "whether the program itself may start traces),", "subscribe? (true), request_key? | build_id, pid, capture_id?, "
           "stdout_path?, stderr_path?", "`ResumeProcess` | build_id | state")
 def test_hold_profile_and_subscribe():
     with Daemon() as daemon:

@@ -9,7 +9,8 @@ from fake_gpu_layer import LINE_BYTES, Layer, environment_of, line
 from gpu_stage import PROGRAM, Stage
 from harness import main, skip
 
-ARMING = {"PROFD_GPU", "PROFD_GPU_SOCKET", "PROFD_GPU_TOKEN", "PROFD_GPU_RENDERDOC", "XDG_DATA_DIRS", "LD_PRELOAD", "WGPU_DEBUG"}
+ARMING = {"PROFD_GPU", "PROFD_GPU_SOCKET", "PROFD_GPU_TOKEN", "PROFD_GPU_LIBRARY", "PROFD_GPU_RENDERDOC", "XDG_DATA_DIRS", "LD_PRELOAD",
+          "WGPU_DEBUG"}
 NOBODY = 65534
 
 
@@ -26,7 +27,7 @@ def test_an_armed_program_finds_both_layers_and_the_socket():
         assert found["PROFD_GPU"] == "1" and found["WGPU_DEBUG"] == "1"
         assert found["PROFD_GPU_RENDERDOC"] == "1"
         assert found["XDG_DATA_DIRS"] == "%s:%s/renderdoc:/usr/local/share:/usr/share" % (folder, folder)
-        assert found["LD_PRELOAD"] == stage.parts.nobind
+        assert found["LD_PRELOAD"] == stage.parts.nobind and found["PROFD_GPU_LIBRARY"] == stage.parts.library
         assert len(found["PROFD_GPU_TOKEN"]) == 32 and int(found["PROFD_GPU_TOKEN"], 16)
         assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700 and stat.S_IMODE(os.stat(found["PROFD_GPU_SOCKET"]).st_mode) == 0o600
         ours = read_json(folder, "vulkan/implicit_layer.d/VkLayer_profd_gpu.json")["layer"]
@@ -50,7 +51,7 @@ def test_what_the_program_has_of_its_own_stays_behind_ours():
             assert found["LD_PRELOAD"] == stage.parts.nobind + ":libc.so.6"
             assert all(found[name] == own[name] for name in own if name not in ("XDG_DATA_DIRS", "LD_PRELOAD"))
             if mode == "exact":
-                assert set(found) == set(own) | {"PROFD_GPU", "PROFD_GPU_SOCKET", "PROFD_GPU_TOKEN", "PROFD_GPU_RENDERDOC"}, found
+                assert set(found) - set(own) == {"PROFD_GPU", "PROFD_GPU_SOCKET", "PROFD_GPU_TOKEN", "PROFD_GPU_LIBRARY", "PROFD_GPU_RENDERDOC"}, found
 
 
 def test_a_program_that_is_not_armed_has_nothing_of_it():

@@ -1,4 +1,4 @@
-"""Programs that record their own GPU work: client/gpu/profd_gpu.h and profd_gpu.py, and the layer that they call."""
+"""Programs that record their own GPU work: client/gpu/profd_gpu.h and profd_gpu.py, the layer that they call, and with the daemon the whole way."""
 import contextlib
 import os
 import re
@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import test_gpu_documents
 from gpu_listener import LAYER_SHARE, armed, frames_in, frames_program, need
 from harness import main, target
 from test_gpu_layer import bare_output, finish
@@ -14,6 +15,7 @@ from test_gpu_layer import bare_output, finish
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
 FOLDER = os.path.join(ROOT, "client", "gpu")
+SCRIPT = os.path.join(HERE, "..", "targets", "gpu_phases.py")
 OK, NOT_ARMED, NO_DEVICE, BUSY, NOT_CAPTURING, REFUSED, NO_ANSWER, FAILED = range(0, -8, -1)
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
 USE = """#include <profd_gpu.h>
@@ -253,6 +255,64 @@ def test_without_renderdoc_a_start_of_the_programs_says_so():
             calls = end()
             assert [calls["start 1"][0], calls["stop 2"][0]] == statuses and text in calls["start 1"][1] + calls["stop 2"][1], calls
             assert len(connection.find("fault")) == 1 and not connection.find("document")
+
+
+# The whole way.
+
+
+def records(client):
+    found = client.call("ListCaptures")["captures"]
+    return sorted(found, key=lambda record: record["first_frame"])
+
+
+def run(client, *argv, **options):
+    """What an armed program says, once it has ended."""
+    client.call("LaunchProcess", **dict({"argv": list(map(str, argv)), "gpu": True, "build_id": "engine"}, **options))
+    end = client.wait_event("ProcessExited")
+    assert end["exit_code"] == 0, (end, client.call("GetOutput", build_id="engine", stream="stderr"))
+    return client.call("GetOutput", build_id="engine", stream="stdout")["data"]
+
+
+def wait_for_all(client, count):
+    for record in records(client):
+        client.call("WaitCapture", capture_id=record["capture_id"])
+    found = records(client)
+    assert len(found) == count, found
+    return found
+
+
+def test_a_program_that_profd_launched_records_itself():
+    with test_gpu_documents.stage() as (_, client):
+        for argv in (frames_program(), ["sh", "-c", '"$@"; exit 0', "sh", *frames_program()]):
+            calls, _ = own(run(client, *argv, "--frames", 8, "--own-phases", "start=2,stop=3,start=6,stop=6"))
+            assert [status for status, _ in calls.values()] == [OK] * 4, calls
+            two, one = wait_for_all(client, 2)
+            assert test_gpu_documents.frames_in(two) == [2, 3] and test_gpu_documents.frames_in(one) == [6]
+            assert (two["label"], one["label"], two["kind"], two["reason"], two["frame_by"]) == ("phase 2", "phase 6", "gpu", "stopped", "manual")
+            assert (two["first_frame"], two["last_frame"], two["build_id"]) == (2, 3, "engine")
+            assert test_gpu_documents.codes_of(two) == ["shader_no_source"]
+            started = [event["params"]["capture_id"] for event in client.events if event["method"] == "GpuTraceStarted"]
+            assert set(started) == {two["capture_id"], one["capture_id"]}, "whoever hears of the build hears of it"
+            client.events.clear()
+            for record in (one, two):
+                client.call("DeleteCapture", capture_id=record["capture_id"])
+
+
+def test_a_python_program_records_itself():
+    with test_gpu_documents.stage() as (_, client):
+        # Foreign to the sanitizers; /usr/bin/python3 is whichever the system has.
+        said = run(client, sys.executable, "-u", SCRIPT, target("libgpu_frames.so"), FOLDER, 3, 4, "--frames", 6)
+        assert said.startswith("armed True\nown early start: -2 the program has not made a VkInstance yet\nown early stop: -4 "), said
+        assert "own start: 0\nown stop: 0\n" in said and said.endswith(bare_output("--frames", 6)), said
+        record, = wait_for_all(client, 1)
+        assert test_gpu_documents.frames_in(record) == [3, 4] and record["label"] == "phase \N{SNOWMAN}"
+
+
+def test_a_program_that_may_not_does_nothing():
+    with test_gpu_documents.stage() as (_, client):
+        calls, rest = own(run(client, *frames_program("--frames", 4, "--own-phases", "start=2,stop=3"), gpu={"program": False}))
+        assert {status for status, _ in calls.values()} == {NOT_ARMED} and rest == bare_output("--frames", 4), calls
+        assert records(client) == []
 
 
 if __name__ == "__main__":
