@@ -236,6 +236,7 @@ def seeds():
     for module in shader_modules():
         yield "spirv", module
     yield "gpu_wire", b"\0document path=/a/b.rdc bytes=18446744073709551615 first=0 last=0\nfault code=busy text=%C3%A9%25\n"
+    yield "gpu_wire", b"\x04ask n=1 label=pre-render\nstart by=manual asked=1 template=/t\nrefused asked=1 code=disk_full text=no%20room\n"
     yield "journal", chunk(journal_records())
     yield "journal", b"\0" + journal_records()
     yield "salvage", chunk(journal_records())

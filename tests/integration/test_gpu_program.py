@@ -218,6 +218,29 @@ def test_a_stop_of_profds_ends_what_the_program_began():
         assert (calls["start 1"][0], calls["stop 6"][0]) == (OK, NOT_CAPTURING), calls
 
 
+def test_each_device_and_each_process_records_itself():
+    need()
+    with armed("--frames", 4, "--rounds", 2, "--forks", "--own-phases", "start=2,stop=2") as (listener, running, connection):
+        connection.wait("hello")
+        connection.send("status")
+        for number in (1, 2):
+            asked = connection.wait("ask")
+            assert asked["n"] == number
+            grant(listener, connection, asked)
+            connection.wait("bye")
+        child = listener.accept()
+        assert child.wait("hello")["ppid"] == running.pid
+        child.send("status")
+        asked = child.wait("ask")
+        assert asked["n"] == 1, "it counts its own"
+        grant(listener, child, asked)
+        for each, count in ((connection, 2), (child, 1)):
+            each.drain()
+            assert [frames_in(document["path"]) for document in each.find("document")] == [["frame 2"]] * count
+        said = finish(running).splitlines()
+        assert said.count("own start 2: 0") == said.count("own stop 2: 0") == 3, said
+
+
 def test_a_profd_that_goes_is_no_hindrance():
     need()
     with armed("--frames", 8, "--own-phases", "start=1,start=2,stop=2") as (_, running, connection):
