@@ -23,6 +23,21 @@ static const struct {
 
 static __thread char last_error[GPU_WIRE_TEXT_BYTES];
 
+/* A thread that is cancelled while it waits would keep the lock for ever. The state is leave's. */
+static int enter(void)
+{
+	int before = PTHREAD_CANCEL_ENABLE;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	pthread_mutex_lock(&session.lock);
+	return before;
+}
+
+static void leave(int state)
+{
+	pthread_mutex_unlock(&session.lock);
+	pthread_setcancelstate(state, &state);
+}
+
 static int finish(bool is_done, const struct fault *fault)
 {
 	last_error[0] = '\0';
@@ -116,10 +131,10 @@ static bool begin(struct fault *fault)
 int profd_gpu_layer_start(const char *label)
 {
 	struct fault fault = {0};
-	pthread_mutex_lock(&session.lock);
+	int state = enter();
 	bool is_begun = !is_gone(&fault) && find_device(&fault) != NULL && !is_busy(&fault) &&
 					session_check(&fault) && ask(label, &fault) && begin(&fault);
-	pthread_mutex_unlock(&session.lock);
+	leave(state);
 	return finish(is_begun, &fault);
 }
 
@@ -127,14 +142,14 @@ int profd_gpu_layer_stop(void)
 {
 	struct fault fault = {0};
 	bool is_made = false;
-	pthread_mutex_lock(&session.lock);
+	int state = enter();
 	if (session.frames.state == FRAMES_CAPTURING && session.is_programs) {
 		is_made = session_end_capture(true, &fault);
 	} else {
 		fault_set(&fault, "not_capturing",
 			"no capture that the program began is under way: it has none begun, or it has ended");
 	}
-	pthread_mutex_unlock(&session.lock);
+	leave(state);
 	return finish(is_made, &fault);
 }
 
