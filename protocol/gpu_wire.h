@@ -19,12 +19,12 @@
  * at most 8 connections a build, 1 MiB/s.
  *
  * layer → profd
- *   hello token= pid= ppid= exe= api=vulkan order= renderdoc= renderdoc_api=
- *       first, when the program makes its first VkInstance. order: "above" (RenderDoc is below this layer: captures work), "below"
+ *   hello token= pid= ppid= exe= api=vulkan|gl order= renderdoc= renderdoc_api=
+ *       first, when the program makes its first VkInstance or first makes a context of EGL or GLX current. order: "above" (RenderDoc is below this layer: captures work), "below"
  *       (RenderDoc is above: a start is refused, it would deadlock), "alone" (RenderDoc is not there; renderdoc, its path, and
  *       renderdoc_api, as "1.6.0", are empty). Names above GPU_WIRE_NAME_BYTES are cut.
  *   device name= type=cpu|discrete|integrated|virtual|other driver= uuid= index=
- *       at each vkCreateDevice; uuid: 32 hexadecimal digits, all 0 when an old instance does not tell; index: among the instance's devices
+ *       at each vkCreateDevice, and when a context is first current (uuid all 0, index 0, type cpu or other); uuid: 32 hexadecimal digits, all 0 when an old instance does not tell; index: among the instance's devices
  *   frame n= by=submit|present|label
  *       the frame that has begun last, at most 10 a second, and the last one before a document and a bye
  *   capturing frame= wall_ns= mono_ns=
@@ -43,6 +43,7 @@
  *       label is for people and may be empty. Answered at once by a start with asked=n, or by refused
  *   fault code= text=
  *       codes: layer_order renderdoc_missing renderdoc_too_old document_missing not_capturing busy start_failed output_not_writable
+ *       no_such_boundary
  *   bye why=destroyed|exit
  *       the program's last device is gone (it may make another), or it exits normally
  *
@@ -64,7 +65,10 @@
  *   status
  *       answered by frame
  *
- * At its first vkCreateDevice the program waits up to GPU_WIRE_GREETING_MS for profd's first line after hello, so that a start at launch
+ * In a program of GL a frame ends with each swap of a context, auto is present, submit is refused (no_such_boundary), a label is a debug
+ * group's, and manual begins after 200 ms without a swap wherever the program is.
+ *
+ * At its first vkCreateDevice, or before its first context is current, the program waits up to GPU_WIRE_GREETING_MS for profd's first line after hello, so that a start at launch
  * can have frame 0: profd answers each hello at once, by start or status.
  */
 

@@ -38,6 +38,13 @@ def need(renderdoc=True):
         skip("no RenderDoc (librenderdoc, renderdoccmd)")
 
 
+def librenderdoc():
+    """The library that RenderDoc's own manifest names."""
+    with open(RENDERDOC, encoding="utf-8") as file:
+        path = json.load(file)["layer"]["library_path"]
+    return os.path.normpath(os.path.join(os.path.dirname(RENDERDOC), path))
+
+
 class Line:
     """One line of the wire: its word, and its values by key."""
 
@@ -153,8 +160,8 @@ class Listener:
             json.dump(manifest, file)
         return share
 
-    def environment(self, renderdoc=True, **more):
-        """renderdoc: False for none, or the way in which tests/targets/fake_renderdoc.c fails."""
+    def environment(self, renderdoc=True, gl=False, **more):
+        """renderdoc: False for none, or the way in which tests/targets/fake_renderdoc.c fails. gl: for a program of EGL or GLX, without the Vulkan layer."""
         env = {key: value for key, value in os.environ.items() if not key.startswith(("VK_", "PROFD_GPU"))}
         env.update(PROFD_GPU="1", PROFD_GPU_LIBRARY=os.path.join(LAYER_SHARE, "libprofd_gpu.so"), PROFD_GPU_SOCKET=self.path, PROFD_GPU_TOKEN=TOKEN, VK_ICD_FILENAMES=LAVAPIPE[0],
                    XDG_RUNTIME_DIR=self.folder, TMPDIR=self.folder, HOME=self.folder,
@@ -164,6 +171,10 @@ class Listener:
             env.update(XDG_DATA_DIRS=":".join((LAYER_SHARE, self.renderdoc_share(fake), "/usr/local/share", "/usr/share")), PROFD_GPU_RENDERDOC="1",
                        FAKE_RENDERDOC=str(renderdoc),
                        LD_PRELOAD=os.path.join(LAYER_SHARE, "libprofd_gpu_nobind.so"))
+        if gl:
+            names = ("libprofd_gpu_gl.so", "libprofd_gpu_nobind.so")
+            env.update(XDG_DATA_DIRS="/usr/local/share:/usr/share", LD_PRELOAD=":".join([os.path.join(LAYER_SHARE, name) for name in names] + [librenderdoc()]))
+            del env["PROFD_GPU_RENDERDOC"]
         env.update(more)
         return {key: value for key, value in env.items() if value is not None}
 
@@ -204,6 +215,17 @@ def labels_of(path):
 
 def frames_in(path):
     return [label for label in labels_of(path) if label.startswith("frame ")]
+
+
+def groups_of(path):
+    """The debug groups of a document of GL, in their order, and "swap" where it has one."""
+    found = []
+    for chunk in convert(path).iter("chunk"):
+        if chunk.get("name") == "glPushDebugGroup":
+            found += [text.text for text in chunk.iter("string") if text.get("name") == "message"]
+        elif chunk.get("name") in ("eglSwapBuffers", "glXSwapBuffers"):
+            found.append("swap")
+    return found
 
 
 @contextlib.contextmanager

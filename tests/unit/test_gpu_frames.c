@@ -10,7 +10,8 @@
 #include "gpu/layer/frames.h"
 
 /*
- * Programs are strings: s a submit, L a submit with a label that counts, p a present, w a swapchain is made, x a stop, b and e where the program itself begins and ends. What is captured is
+ * Programs are strings: s a submit, L a submit with a label that counts, p a present, w a swapchain is made, x a stop, n a moment
+ * between all of these, b and e where the program itself begins and ends. What is captured is
  * the same string with [ and ] where a capture begins and ends, and ! where the first frame had begun already.
  */
 #define TEXT_BYTES 256
@@ -53,6 +54,11 @@ static void do_one(struct run *run, char what)
 	} else if (what == 'p') {
 		put(run, what);
 		take(run, frames_after_present(&run->frames, &run->counts));
+	} else if (what == 'n') {
+		put(run, what);
+		if (frames_can_begin_anywhere(&run->frames)) {
+			take(run, frames_begin_now(&run->frames, &run->counts));
+		}
 	} else if (what == 'w') {
 		put(run, what);
 		frames_swapchain(&run->counts);
@@ -164,6 +170,15 @@ static void manual_lasts_until_it_is_stopped(void **state)
 	struct frame_wish wish = {.rule = FRAME_MANUAL};
 	expect(&wish, "ss", "sssxss", "[sssx]ss", 2, 4);
 	expect(&wish, "wsps", "spspxsp", "[spspx]sp", 1, 2);
+}
+
+static void manual_may_begin_between_boundaries(void **state)
+{
+	(void)state;
+	struct frame_wish wish = {.rule = FRAME_MANUAL};
+	expect(&wish, "wsps", "nnspxsp", "n[nspx]sp", 1, 1);
+	wish = (struct frame_wish){.rule = FRAME_PRESENT, .first = 2, .last = 2};
+	expect(&wish, "wsps", "nspnspsp", "nsp[nsp]sp", 2, 2);
 }
 
 static void a_stop_ends_any_capture_at_the_next_call(void **state)
@@ -293,6 +308,7 @@ int main(void)
 		cmocka_unit_test(a_frame_by_label_lasts_until_the_next),
 		cmocka_unit_test(the_next_frames_are_the_next_that_begin),
 		cmocka_unit_test(manual_lasts_until_it_is_stopped),
+		cmocka_unit_test(manual_may_begin_between_boundaries),
 		cmocka_unit_test(a_stop_ends_any_capture_at_the_next_call),
 		cmocka_unit_test(a_stop_while_waiting_forgets_the_wish),
 		cmocka_unit_test(the_program_begins_and_ends_where_it_says),

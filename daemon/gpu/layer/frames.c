@@ -178,6 +178,17 @@ enum frame_step frames_after_present(struct frames *frames, struct frame_counts 
 	return is_over(frames, counts, FRAME_PRESENT) ? FRAME_END : FRAME_NOTHING;
 }
 
+bool frames_can_begin_anywhere(const struct frames *frames)
+{
+	return frames->state == FRAMES_WAITING && frames->wish.rule == FRAME_MANUAL;
+}
+
+enum frame_step frames_begin_now(struct frames *frames, const struct frame_counts *counts)
+{
+	enum frame_rule rule = rule_of(frames, counts);
+	return step_waiting(frames, rule, coming(counts, rule), true);
+}
+
 bool frames_owns(const struct frames *frames, const struct frame_counts *counts)
 {
 	return frames->state == FRAMES_CAPTURING && frames->owner == counts;

@@ -81,6 +81,11 @@ enum frame_step frames_before_submit(
 enum frame_step frames_after_submit(struct frames *frames, const struct frame_counts *counts);
 enum frame_step frames_after_present(struct frames *frames, struct frame_counts *counts);
 
+/* What waits wants no certain frame: it may begin between two boundaries. */
+bool frames_can_begin_anywhere(const struct frames *frames);
+/* Then: it begins with the frame of this device that is under way. */
+enum frame_step frames_begin_now(struct frames *frames, const struct frame_counts *counts);
+
 /* It is this device that is captured. */
 bool frames_owns(const struct frames *frames, const struct frame_counts *counts);
 

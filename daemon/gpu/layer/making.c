@@ -40,7 +40,7 @@ static void say_hello(const VkLayerInstanceLink *link)
 		memcpy(&below[count], &link->pfnNextGetInstanceProcAddr, sizeof(below[count]));
 		count++;
 	}
-	session_hello(below, count);
+	session_hello(SESSION_VULKAN, below, count);
 }
 
 static void fill_instance(struct layer_instance *made, VkInstance instance,

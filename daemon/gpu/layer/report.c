@@ -6,7 +6,7 @@
 
 #include "gpu/layer/wish.h"
 
-void report_hello(struct channel *channel, const char *token, const char *order,
+void report_hello(struct channel *channel, const char *token, const char *api, const char *order,
 	const struct renderdoc *renderdoc)
 {
 	struct gpu_wire_line line;
@@ -18,7 +18,7 @@ void report_hello(struct channel *channel, const char *token, const char *order,
 	gpu_wire_number(&line, "pid", (uint64_t)getpid());
 	gpu_wire_number(&line, "ppid", (uint64_t)getppid());
 	gpu_wire_text(&line, "exe", exe);
-	gpu_wire_text(&line, "api", "vulkan");
+	gpu_wire_text(&line, "api", api);
 	gpu_wire_text(&line, "order", order);
 	gpu_wire_text(&line, "renderdoc", renderdoc->path);
 	gpu_wire_text(&line, "renderdoc_api", renderdoc->version);

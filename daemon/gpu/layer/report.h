@@ -17,7 +17,7 @@ struct report_device {
 	unsigned index;
 };
 
-void report_hello(struct channel *channel, const char *token, const char *order,
+void report_hello(struct channel *channel, const char *token, const char *api, const char *order,
 	const struct renderdoc *renderdoc);
 void report_device(struct channel *channel, const struct report_device *device);
 /* must: it is not dropped when profd is slow. */

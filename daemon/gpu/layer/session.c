@@ -19,7 +19,8 @@
 #include "gpu/layer/wish.h"
 
 #define FRAME_TOLD_NS UINT64_C(100000000) /* frame lines are that far apart */
-#define STOP_MS       200                 /* a stop waits so long for the program's next call */
+#define STOP_MS                                                                                    \
+	200 /* a stop waits so long for the program's next call, in a GL program a manual start too */
 #define IN_FLIGHT_MS                                                                               \
 	1000 /* a capture begins that late at most, when submits of other threads do not return */
 #define EXIT_LOCK_S 5 /* the exit handler waits so long for a call that is under way */
@@ -134,12 +135,23 @@ static void wait_for_submits(void)
 	}
 }
 
+static void explain_no_begin(struct fault *fault)
+{
+	if (session.api == SESSION_GL) {
+		fault_set(fault, "start_failed",
+			"RenderDoc (%s) did not begin to capture: it records no OpenGL contexts that are older "
+			"than 3.2 or are made by glXCreateContext; its log is in $TMPDIR/RenderDoc",
+			session.renderdoc.path);
+	}
+}
+
 bool session_begin_capture(struct frame_counts *counts, void *instance, struct fault *fault)
 {
 	session.instance = instance;
 	wait_for_submits();
 	if (!renderdoc_begin(&session.renderdoc, instance, session.wish.template, fault)) {
 		frames_ended(&session.frames);
+		explain_no_begin(fault);
 		report_fault(&session.channel, fault);
 		return false;
 	}
@@ -196,16 +208,22 @@ struct shaders *session_shaders(void)
 	return shaders;
 }
 
+static void set_current(struct frame_counts *counts, void *instance)
+{
+	session.current = counts;
+	session.current_instance = instance;
+}
+
 void session_before_submit(struct session_submit *submit)
 {
 	struct frames *frames = &session.frames;
 	pthread_mutex_lock(&session.lock);
 	const char *label = frames_label(frames);
 	bool is_labelled = label != NULL && submit->has_label(submit->submit, label);
-	session.current = submit->counts;
+	set_current(submit->counts, submit->instance);
 	take_step(frames_before_submit(frames, submit->counts, is_labelled), submit->counts,
 		submit->instance);
-	if (frames_owns(frames, submit->counts)) {
+	if (submit->note_shaders != NULL && frames_owns(frames, submit->counts)) {
 		submit->note_shaders(submit->submit);
 	}
 	tell_frame(false);
@@ -230,9 +248,24 @@ void session_after_submit(struct session_submit *submit)
 void session_after_present(struct frame_counts *counts, void *instance)
 {
 	pthread_mutex_lock(&session.lock);
-	session.current = counts;
+	set_current(counts, instance);
 	take_step(frames_after_present(&session.frames, counts), counts, instance);
 	tell_frame(false);
+	pthread_mutex_unlock(&session.lock);
+}
+
+void session_label(const struct session_submit *place)
+{
+	struct frames *frames = &session.frames;
+	pthread_mutex_lock(&session.lock);
+	const char *label = frames_label(frames);
+	if (label != NULL && frames->wish.rule == FRAME_LABEL &&
+		place->has_label(place->submit, label)) {
+		set_current(place->counts, place->instance);
+		take_step(
+			frames_before_submit(frames, place->counts, true), place->counts, place->instance);
+		tell_frame(false);
+	}
 	pthread_mutex_unlock(&session.lock);
 }
 
@@ -282,6 +315,18 @@ void session_device_gone(struct session_device *device)
 	pthread_mutex_unlock(&session.lock);
 }
 
+static bool check_rule(const struct wish *wish, struct fault *fault)
+{
+	if (session.api == SESSION_GL && wish->frames.rule == FRAME_SUBMIT) {
+		return fault_set(fault, "no_such_boundary",
+			"a program that uses GL has no submits: its frames end with eglSwapBuffers or "
+			"glXSwapBuffers (present), or begin with glPushDebugGroup (label); one that has "
+			"neither "
+			"is recorded from a start to a stop (manual)");
+	}
+	return true;
+}
+
 bool session_check(struct fault *fault)
 {
 	if (strcmp(session.order, "below") == 0) {
@@ -297,7 +342,7 @@ bool session_check(struct fault *fault)
 static bool check_start(
 	const struct gpu_wire_message *message, struct wish *wish, struct fault *fault)
 {
-	return session_check(fault) && wish_read(message, wish, fault) &&
+	return session_check(fault) && wish_read(message, wish, fault) && check_rule(wish, fault) &&
 		   renderdoc_can_write(wish->template, fault);
 }
 
@@ -320,6 +365,7 @@ static void start(const struct gpu_wire_message *message)
 	}
 	if (is_good) {
 		session.wish = wish;
+		session.start_ns = clock_ns(CLOCK_MONOTONIC) + STOP_MS * UINT64_C(1000000);
 	} else {
 		report_fault(&session.channel, &fault);
 	}
@@ -374,17 +420,34 @@ static void lost(void)
 	pthread_mutex_unlock(&session.lock);
 }
 
-/* A program that submits nothing any more has no place where a stop could take effect. */
+/* 0: it is time. */
+static int ms_until(uint64_t end_ns)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	return now >= end_ns ? 0 : (int)((end_ns - now) / 1000000) + 1;
+}
+
+/*
+ * A program that submits nothing any more has no place where a stop could take effect. One that uses GL and never presents has none for a
+ * start either; but RenderDoc begins in the middle of its commands as well.
+ */
 static int tick(void)
 {
 	int wait_ms = -1;
 	pthread_mutex_lock(&session.lock);
 	if (session.frames.state == FRAMES_CAPTURING && session.frames.is_stopping) {
-		uint64_t now = clock_ns(CLOCK_MONOTONIC);
-		if (now >= session.stop_ns) {
+		wait_ms = ms_until(session.stop_ns);
+		if (wait_ms == 0) {
 			end_capture();
-		} else {
-			wait_ms = (int)((session.stop_ns - now) / 1000000) + 1;
+			wait_ms = -1;
+		}
+	} else if (session.api == SESSION_GL && session.current != NULL &&
+			   frames_can_begin_anywhere(&session.frames)) {
+		wait_ms = ms_until(session.start_ns);
+		if (wait_ms == 0) {
+			take_step(frames_begin_now(&session.frames, session.current), session.current,
+				session.current_instance);
+			wait_ms = -1;
 		}
 	}
 	if (session.is_lost && session.frames.state != FRAMES_CAPTURING) {
@@ -437,7 +500,7 @@ static void prepare(void)
 	atexit(at_exit);
 }
 
-void session_hello(const void *const *below, unsigned count)
+void session_hello(enum session_api api, const void *const *below, unsigned count)
 {
 	const char *path = getenv("PROFD_GPU_SOCKET"), *token = getenv("PROFD_GPU_TOKEN");
 	pthread_mutex_lock(&session.lock);
@@ -446,10 +509,12 @@ void session_hello(const void *const *below, unsigned count)
 		session.shaders = shaders_create();
 		if (session.shaders != NULL && channel_connect(&session.channel, path)) {
 			prepare();
+			session.api = api;
 			renderdoc_find(&session.renderdoc);
 			session.order = find_order(below, count);
 			session.is_open = true;
-			report_hello(&session.channel, token, session.order, &session.renderdoc);
+			report_hello(&session.channel, token, api == SESSION_GL ? "gl" : "vulkan",
+				session.order, &session.renderdoc);
 			session.is_open = channel_listen(&session.channel, &listener);
 		}
 	}

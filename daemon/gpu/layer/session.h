@@ -15,8 +15,14 @@
  * under way, so that no other thread's submit gets in between that and a frame's beginning or end.
  */
 
-/* The first instance is being made. below: the code that this layer passes calls to, one for each layer and the driver's end. */
-void session_hello(const void *const *below, unsigned count);
+/* What the program works with. A GL program has no submits: its frames are presented, and its commands are RenderDoc's on any thread. */
+enum session_api {
+	SESSION_VULKAN,
+	SESSION_GL, /* OpenGL and OpenGL ES, by EGL or GLX */
+};
+
+/* The first instance, or context, is being made. below: the code that this layer passes calls to, one for each layer and the driver's end. */
+void session_hello(enum session_api api, const void *const *below, unsigned count);
 
 /* A device is about to be made: waits for profd's first word, so that no frame is missed. */
 void session_wait_for_greeting(void);
@@ -24,7 +30,7 @@ void session_wait_for_greeting(void);
 /* One of the program's devices, as long as it is there. */
 struct session_device {
 	struct frame_counts *counts;
-	void *instance; /* the dispatch table of its instance: RenderDoc's name of the device */
+	void *instance; /* RenderDoc's name of it: its instance's dispatch table, or the context */
 	struct session_device *next;
 };
 
@@ -45,7 +51,7 @@ struct session_submit {
 	void *instance; /* as a device's */
 	/* One of its labels begins with the prefix. */
 	bool (*has_label)(const void *submit, const char *prefix);
-	/* It is in a captured frame: what it uses is used. */
+	/* It is in a captured frame: what it uses is used. NULL: it tells of no shaders. */
 	void (*note_shaders)(const void *submit);
 	const void *submit;
 	bool is_held; /* the session's, between the two calls */
@@ -55,5 +61,7 @@ void session_before_submit(struct session_submit *submit);
 void session_after_submit(struct session_submit *submit);
 void session_after_present(struct frame_counts *counts, void *instance);
 void session_swapchain_made(struct frame_counts *counts);
+/* A place in a GL program where a label begins: a frame begins here when it is one of those that are counted. */
+void session_label(const struct session_submit *place);
 
 #endif

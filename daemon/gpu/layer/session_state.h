@@ -37,6 +37,7 @@ struct session_state {
 	atomic_bool is_open;
 	atomic_uint in_flight; /* submits that are passed on without the lock */
 	bool has_hello, is_greeted, is_lost, has_exit_handler;
+	enum session_api api;
 	struct channel channel;
 	struct renderdoc renderdoc;
 	struct shaders *shaders; /* owned; NULL until hello */
@@ -45,12 +46,15 @@ struct session_state {
 	struct frames frames;
 	struct wish wish;
 	struct asking asking;
-	bool is_programs;                   /* what is captured, the program itself began */
-	void *instance;                     /* what is captured is of this one */
-	struct session_device *devices;     /* the newest first */
-	const struct frame_counts *current; /* the device whose frame began last; NULL: none */
+	bool is_programs;               /* what is captured, the program itself began */
+	void *instance;                 /* what is captured is of this one */
+	struct session_device *devices; /* the newest first */
+	struct frame_counts *current;   /* the device whose frame began last; NULL: none */
+	void *current_instance;         /* its own */
 	uint64_t told_ns, told_frame;
 	bool has_told;
+	uint64_t
+		start_ns;     /* when our own thread begins what a GL program is asked for without frames */
 	uint64_t stop_ns; /* when our own thread ends what is captured */
 };
 

@@ -1,0 +1,156 @@
+#include "gpu/layer/gl/contexts.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/layer/gl/below.h"
+#include "gpu/layer/session.h"
+
+#define GL_RENDERER 0x1F01
+#define GL_VERSION  0x1F02
+
+struct context {
+	struct context *next;
+	void *handle; /* RenderDoc's name of it too */
+	struct session_device told;
+	struct frame_counts counts;
+};
+
+static struct context *contexts;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct context *find(const void *handle)
+{
+	pthread_mutex_lock(&lock);
+	struct context *context = contexts;
+	while (context != NULL && context->handle != handle) {
+		context = context->next;
+	}
+	pthread_mutex_unlock(&lock);
+	return context;
+}
+
+static struct context *add(const void *handle)
+{
+	struct context *context = calloc(1, sizeof(*context));
+	if (context != NULL) {
+		context->handle = (void *)handle;
+		pthread_mutex_lock(&lock);
+		context->next = contexts;
+		contexts = context;
+		pthread_mutex_unlock(&lock);
+	}
+	return context;
+}
+
+/* The caller's to free; NULL: it was not known. */
+static struct context *take(const void *handle)
+{
+	pthread_mutex_lock(&lock);
+	struct context **at = &contexts;
+	while (*at != NULL && (*at)->handle != handle) {
+		at = &(*at)->next;
+	}
+	struct context *context = *at;
+	if (context != NULL) {
+		*at = context->next;
+	}
+	pthread_mutex_unlock(&lock);
+	return context;
+}
+
+void contexts_prepare(const void *handle)
+{
+	const void *next = NULL;
+	if (handle != NULL && find(handle) == NULL) {
+		memcpy(&next, &below()->glGetString, sizeof(next));
+		session_hello(SESSION_GL, &next, 1);
+		session_wait_for_greeting();
+	}
+}
+
+/* GL itself does not say; these are Mesa's and SwiftShader's names of drivers that compute on the processor. */
+static const char *type_of(const char *name)
+{
+	static const char *const software[] = {"llvmpipe", "softpipe", "swrast", "SwiftShader"};
+	for (size_t i = 0; i < sizeof(software) / sizeof(software[0]); i++) {
+		if (strstr(name, software[i]) != NULL) {
+			return "cpu";
+		}
+	}
+	return "other";
+}
+
+static void copy_string(char *out, size_t size, unsigned name)
+{
+	const unsigned char *text = below()->glGetString != NULL ? below()->glGetString(name) : NULL;
+	snprintf(out, size, "%s", text != NULL ? (const char *)text : "");
+}
+
+static void tell_device(struct context *context)
+{
+	struct report_device device = {.index = 0};
+	copy_string(device.name, sizeof(device.name), GL_RENDERER);
+	copy_string(device.driver, sizeof(device.driver), GL_VERSION);
+	memset(device.uuid, '0', sizeof(device.uuid) - 1);
+	device.type = type_of(device.name);
+	context->told = (struct session_device){&context->counts, context->handle, NULL};
+	session_device_made(&context->told, &device);
+}
+
+static bool has_no_label(const void *unused, const char *prefix)
+{
+	(void)unused, (void)prefix;
+	return false;
+}
+
+void contexts_current(const void *handle)
+{
+	struct context *context;
+	if (handle == NULL || !session_is_open() || find(handle) != NULL ||
+		(context = add(handle)) == NULL) {
+		return;
+	}
+	struct session_submit first = {
+		.counts = &context->counts, .instance = context->handle, .has_label = has_no_label};
+	tell_device(context);
+	session_swapchain_made(&context->counts);
+	session_before_submit(&first);
+	session_after_submit(&first);
+}
+
+void contexts_presented(const void *handle)
+{
+	struct context *context = session_is_open() ? find(handle) : NULL;
+	if (context != NULL) {
+		session_after_present(&context->counts, context->handle);
+	}
+}
+
+static bool begins_with(const void *label, const char *prefix)
+{
+	return strncmp(label, prefix, strlen(prefix)) == 0;
+}
+
+void contexts_labelled(const void *handle, const char *label)
+{
+	struct context *context = session_is_open() ? find(handle) : NULL;
+	if (context != NULL) {
+		struct session_submit place = {.counts = &context->counts,
+			.instance = context->handle,
+			.has_label = begins_with,
+			.submit = label};
+		session_label(&place);
+	}
+}
+
+void contexts_gone(const void *handle)
+{
+	struct context *context = take(handle);
+	if (context != NULL) {
+		session_device_gone(&context->told);
+		free(context);
+	}
+}

@@ -1,0 +1,20 @@
+#ifndef GPU_LAYER_GL_CONTEXTS_H
+#define GPU_LAYER_GL_CONTEXTS_H
+
+/*
+ * The contexts of EGL and GLX that the program works with. Each is a device to profd, whose frames are counted from the moment in which it
+ * is current for the first time. Any thread.
+ */
+
+/* The program is about to make this context current: before its first one profd is greeted, and waited for. */
+void contexts_prepare(const void *context);
+/* It is current in this thread. The first time profd is told of it, and its frame 0 begins. */
+void contexts_current(const void *context);
+/* What is drawn with it is shown now. */
+void contexts_presented(const void *context);
+/* A group of commands with this name begins in it. */
+void contexts_labelled(const void *context, const char *label);
+/* Before it is destroyed. */
+void contexts_gone(const void *context);
+
+#endif

@@ -1,0 +1,225 @@
+"""Programs of EGL, GLX and GL, recorded by a preloaded library: driven over its wire as profd does it, and documents as RenderDoc's own tool reads them."""
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+from gpu_listener import TOKEN, Listener, groups_of, need
+from harness import main, skip, target
+
+PARTS = ["fill", "clear"]
+
+
+def need_gl():
+    need()
+    if not os.path.exists(target("gl_frames")):
+        skip("gl_frames is not built: no headers of EGL and GLES (libegl-dev, libgles-dev)")
+
+
+def bare_output(*args):
+    env = {key: value for key, value in os.environ.items() if not key.startswith("PROFD_GPU")}
+    return subprocess.run([target("gl_frames"), *map(str, args)], env=env, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+@contextlib.contextmanager
+def armed(*argv, **env):
+    """A listener, the program under it, and its connection behind hello."""
+    with Listener() as listener:
+        program = listener.run([str(word) for word in argv], listener.environment(gl=True, **env))
+        connection = listener.accept()
+        connection.wait("hello")
+        yield listener, program, connection
+
+
+def finish(program):
+    out, err = program.communicate(timeout=30)
+    assert program.returncode == 0, (program.returncode, out, err)
+    return out
+
+
+def frames(first, last, swaps=True):
+    """What a document of gl_frames has in it."""
+    return [word for number in range(first, last + 1) for word in ["frame %d" % number, *PARTS] + (["swap"] if swaps else [])]
+
+
+def capture(args, words, expected):
+    """Starts at hello; the one document has these frames, and the program's result is what it is without the library. Returns its groups and swaps."""
+    with armed(target("gl_frames"), *args) as (listener, program, connection):
+        connection.send("start", template=listener.out("doc"), **words)
+        connection.drain()
+        assert finish(program) == bare_output(*args)
+        assert connection.find("fault") == [], connection.lines
+        begun, document = connection.find("capturing"), connection.find("document")
+        assert len(begun) == len(document) == 1, connection.lines
+        assert begun[0]["frame"] == document[0]["first"] == expected[0] and document[0]["last"] == expected[-1], connection.lines
+        assert os.path.getsize(document[0]["path"]) == document[0]["bytes"] > 0
+        return groups_of(document[0]["path"])
+
+
+def test_a_program_says_who_it_is_and_what_draws():
+    need_gl()
+    with armed(target("gl_frames"), "--frames", 3) as (_, program, connection):
+        connection.send("status")
+        device = connection.wait("device")
+        connection.drain()
+        hello, = connection.find("hello")
+        assert (hello["token"], hello["pid"], hello["api"], hello["order"], hello["renderdoc_api"]) == (TOKEN, program.pid, "gl", "above", "1.6.0"), hello
+        assert "llvmpipe" in device["name"] and device["type"] == "cpu" and "OpenGL ES 3" in device["driver"] and device["uuid"] == "0" * 32, device
+        assert [line["why"] for line in connection.find("bye")] == ["destroyed", "exit"]
+        assert connection.find("frame")[-1]["n"] == 2 and connection.find("frame")[-1]["by"] == "present"
+        assert finish(program) == bare_output("--frames", 3)
+
+
+def test_frames_that_are_swapped_are_exact():
+    need_gl()
+    for by in ("link", "dlopen", "proc"):  # however the program finds its functions
+        assert capture(["--frames", 6, "--by", by], {"by": "present", "first": 2, "last": 3}, [2, 3]) == frames(2, 3), by
+    assert capture(["--frames", 4], {"by": "auto", "first": 0, "last": 0}, [0]) == frames(0, 0)
+    assert capture(["--frames", 4], {"by": "auto", "next": 2}, [0, 1]) == frames(0, 1)
+
+
+def test_labels_open_frames_also_where_nothing_is_swapped():
+    need_gl()
+    assert capture(["--frames", 6], {"by": "label", "label": "frame ", "first": 2, "last": 3}, [2, 3]) == frames(2, 3)
+    assert capture(["--frames", 6, "--surfaceless"], {"by": "label", "label": "frame ", "first": 2, "last": 3}, [2, 3]) == frames(2, 3, swaps=False)
+
+
+def test_a_program_that_never_swaps_is_recorded_from_start_to_stop():
+    need_gl()
+    args = ["--frames", 150, "--frame-ms", 8, "--surfaceless"]
+    with armed(target("gl_frames"), *args) as (listener, program, connection):
+        connection.send("status")
+        connection.wait("device")
+        time.sleep(0.1)
+        connection.send("start", by="manual", template=listener.out("doc"))
+        connection.wait("capturing")
+        time.sleep(0.1)
+        connection.send("stop")
+        document = connection.wait("document", "fault")
+        assert document.word == "document", document
+        numbers = [int(word[6:]) for word in groups_of(document["path"]) if word.startswith("frame ")]
+        assert 0 < numbers[0] and numbers[-1] < 149 and numbers == list(range(numbers[0], numbers[-1] + 1)) and len(numbers) > 5, numbers
+        connection.drain()
+        assert finish(program) == bare_output(*args)
+
+
+def test_submits_are_refused_with_what_there_is_instead():
+    need_gl()
+    with armed(target("gl_frames"), "--frames", 4) as (listener, program, connection):
+        connection.send("start", by="submit", first=1, last=1, template=listener.out("doc"))
+        fault = connection.wait("fault", "capturing")
+        assert fault["code"] == "no_such_boundary" and all(word in fault["text"] for word in ("present", "label", "manual")), fault
+        connection.drain()
+        finish(program)
+
+
+def test_what_was_recorded_is_saved_when_the_program_ends():
+    need_gl()
+    for args in (["--frames", 6], ["--frames", 6, "--leave"], ["--frames", 9, "--exit-at", 6]):
+        assert capture(args, {"by": "present", "first": 4, "last": 9}, [4, 5]) == frames(4, 5), args
+
+
+def test_a_frame_that_has_passed_is_told():
+    need_gl()
+    with armed(target("gl_frames"), "--frames", 100, "--frame-ms", 5) as (listener, program, connection):
+        connection.send("status")
+        while connection.wait("frame")["n"] < 2:
+            pass
+        connection.send("start", by="present", first=1, last=1, template=listener.out("doc"))
+        fault = connection.wait("fault", "capturing")
+        assert fault["code"] == "start_failed" and "frame 1 has begun already" in fault["text"], fault
+        program.send_signal(signal.SIGKILL)
+
+
+def test_children_are_recorded_and_have_the_environment_that_was_meant():
+    """RenderDoc takes LD_PRELOAD and LD_LIBRARY_PATH away from whom its process starts."""
+    need_gl()
+    for words in (["sh", "-c", '"$@"; true', "sh"], ["env", "ABC=1"], ["bash", "-c", '"$@"; true', "bash"], ["env", "sh", "-c", 'env "$@"; true', "sh"]):
+        if not shutil.which(words[0]):
+            continue
+        with armed(*words, target("gl_frames"), "--frames", 6, "--environment", LD_LIBRARY_PATH="/opt/own") as (listener, program, connection):
+            assert connection.find("hello")[0]["exe"].endswith("/gl_frames")
+            connection.send("start", by="present", first=2, last=3, template=listener.out("doc"))
+            connection.drain()
+            variables, result = finish(program).splitlines()
+            preload = listener.environment(gl=True)["LD_PRELOAD"]
+            assert variables == "LD_PRELOAD=%s LD_LIBRARY_PATH=/opt/own" % preload, words
+            assert result + "\n" == bare_output("--frames", 6)
+            assert groups_of(connection.find("document")[0]["path"]) == frames(2, 3), words
+
+
+def listening(pid):
+    """The network ports on which a process listens: local addresses of its sockets in state 0A."""
+    sockets = {os.readlink("/proc/%d/fd/%s" % (pid, fd))[8:-1] for fd in os.listdir("/proc/%d/fd" % pid)
+               if os.readlink("/proc/%d/fd/%s" % (pid, fd)).startswith("socket:")}
+    found = []
+    for table in ("tcp", "tcp6"):
+        with open("/proc/%d/net/%s" % (pid, table), encoding="ascii") as file:
+            rows = [line.split() for line in file.readlines()[1:]]
+        found += [row[1] for row in rows if row[3] == "0A" and row[9] in sockets]
+    return found
+
+
+def test_renderdocs_port_is_closed():
+    need_gl()
+    with armed(target("gl_frames"), "--frames", 1000, "--frame-ms", 5) as (listener, program, connection):
+        connection.send("status")
+        connection.wait("device")
+        assert listening(program.pid) == []
+        preload = [path for path in listener.environment(gl=True)["LD_PRELOAD"].split(":") if "nobind" not in path]
+        program.kill()
+    # Without the library that refuses it there is one: the look at it above can see it.
+    with armed(target("gl_frames"), "--frames", 1000, "--frame-ms", 5, LD_PRELOAD=":".join(preload)) as (_, program, connection):
+        connection.send("status")
+        connection.wait("device")
+        assert len(listening(program.pid)) == 1
+        program.kill()
+
+
+@contextlib.contextmanager
+def screen():
+    """The DISPLAY of an X server without a screen."""
+    if not shutil.which("Xvfb"):
+        skip("no X server without a screen (xvfb)")
+    if not os.path.exists(target("gl_window")):
+        skip("gl_window is not built: no headers of GL and X (libgl-dev, libx11-dev)")
+    told, tell = os.pipe()
+    server = subprocess.Popen(["Xvfb", "-displayfd", str(tell), "-screen", "0", "320x240x24", "-nolisten", "tcp"], pass_fds=[tell],
+                              stderr=subprocess.DEVNULL)
+    os.close(tell)
+    try:
+        with os.fdopen(told) as file:
+            yield ":" + file.readline().strip()
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def test_windows_by_glx_and_egl_are_recorded():
+    need_gl()
+    with screen() as display:
+        for api in ("glx", "egl"):
+            for more, last, found in (([], 3, 3), (["stay"], 9, 5)):
+                with armed(target("gl_window"), api, 6, *more, DISPLAY=display) as (listener, program, connection):
+                    connection.send("start", by="auto", first=2, last=last, template=listener.out("doc"))
+                    connection.drain()
+                    assert finish(program) == "6 frames, 0 wrong\n"
+                    document, = connection.find("document")
+                    assert (document["first"], document["last"]) == (2, found), document
+                    assert groups_of(document["path"]) == [word for n in range(2, found + 1) for word in ("frame %d" % n, "swap")], api
+
+
+def test_a_context_that_renderdoc_does_not_record_is_told():
+    need_gl()
+    with screen() as display, armed(target("gl_window"), "old", 6, DISPLAY=display) as (listener, program, connection):
+        connection.send("start", by="auto", first=2, last=3, template=listener.out("doc"))
+        connection.drain()
+        assert finish(program) == "6 frames, 0 wrong\n"
+        fault, = connection.find("fault")
+        assert fault["code"] == "start_failed" and "glXCreateContext" in fault["text"], fault
+
+
+if __name__ == "__main__":
+    main(globals())
