@@ -8,7 +8,7 @@
 
 bool trace_failure_needs_probe(const struct trace_ending *ending)
 {
-	return !ending->has_begun && ending->status.processes == 0;
+	return !ending->has_begun && ending->status.processes == 0 && ending->status.api == GPU_VULKAN;
 }
 
 /* "the program ended with status 0", or how long was waited. */
@@ -27,17 +27,30 @@ static void no_calls(struct error *err, const char *detail, const char *hint)
 	error_hint(err, "%s", hint);
 }
 
+static void explain_no_process(const struct trace_ending *ending, struct error *err)
+{
+	char when[WHEN_BYTES];
+	bool is_gl = ending->status.api == GPU_GL;
+	describe_when(ending, when);
+	error_set(err, ERROR_GPU_NO_CALLS, "no process of the build used %s with profd's %s in it: %s",
+		is_gl ? "OpenGL by EGL or GLX" : "Vulkan", is_gl ? "library" : "layer", when);
+	no_calls(err, "layer_not_loaded",
+		is_gl
+			? "the program makes no context current (one that uses Vulkan is launched with gpu "
+			  "{api: vulkan}), or is set-user-id, is linked statically, or runs in a sandbox that "
+			  "hides its environment or profd's socket"
+			: "the program makes no Vulkan call (one that uses OpenGL is launched with gpu {api: "
+			  "gl}), or is set-user-id, has the Vulkan loader linked statically, or runs in a "
+			  "sandbox that hides its environment or profd's socket");
+}
+
 static void explain_no_calls(const struct trace_ending *ending, struct error *err)
 {
 	const struct gpu_status *status = &ending->status;
 	char when[WHEN_BYTES];
 	describe_when(ending, when);
 	if (status->processes == 0) {
-		error_set(err, ERROR_GPU_NO_CALLS,
-			"no process of the build used Vulkan with profd's layer in it: %s", when);
-		no_calls(err, "layer_not_loaded",
-			"the program makes no Vulkan call, or is set-user-id, has the Vulkan loader linked "
-			"statically, or runs in a sandbox that hides its environment or profd's socket");
+		explain_no_process(ending, err);
 	} else if (status->devices == 0) {
 		error_set(err, ERROR_GPU_NO_CALLS, "%s made a Vulkan instance but no device: %s",
 			status->exe, when);
@@ -46,7 +59,10 @@ static void explain_no_calls(const struct trace_ending *ending, struct error *er
 		error_set(err, ERROR_GPU_NO_CALLS,
 			"%s gave its device %s no work beyond frame %" PRIu64 ": %s", status->exe,
 			status->device.name, status->frame, when);
-		no_calls(err, "gpu_idle", "start the trace when the program works with the GPU");
+		no_calls(err, "gpu_idle",
+			status->api == GPU_GL
+				? "a program that swaps no buffers is recorded by frame_by: label:PREFIX, or manual"
+				: "start the trace when the program works with the GPU");
 	}
 }
 
@@ -63,7 +79,7 @@ static void explain_frames(const struct trace_ending *ending, struct error *err)
 		"%s was not reached: %s, in frame %" PRIu64 " (by %s)", wanted, when, status->frame,
 		status->frame_by[0] != '\0' ? status->frame_by : gpu_boundary_name(range->by));
 	error_detail(err, "frames_not_reached");
-	error_hint(err, strcmp(status->frame_by, "submit") == 0
+	error_hint(err, strcmp(status->frame_by, "submit") == 0 || status->api == GPU_GL
 						? "ask for earlier frames, or let the program run longer"
 						: "ask for earlier frames, let the program run longer, or count by "
 						  "frame_by: submit");

@@ -15,7 +15,14 @@
 
 extern char **environ;
 
+static const char *const apis[] = {"vulkan", "gl", NULL};
+
 const struct param arming_params[] = {
+	{.name = "api",
+		.type = PARAM_ENUM,
+		.choices = apis,
+		.fallback = "\"vulkan\"",
+		.about = "What the program works with: Vulkan, or OpenGL and OpenGL ES by EGL or GLX."},
 	{.name = "device",
 		.type = PARAM_STRING,
 		.is_unsupported = true,
@@ -46,6 +53,7 @@ struct gpu_program *arming_create(struct daemon *daemon, const json_t *gpu,
 		return NULL;
 	}
 	const struct gpu_arming arming = {
+		.api = strcmp(command_string(gpu, "api", apis[0]), "gl") == 0 ? GPU_GL : GPU_VULKAN,
 		.loop = daemon->loop,
 		.log = &daemon->log,
 		.environment = (const char *const *)environment,

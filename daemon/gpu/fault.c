@@ -28,6 +28,8 @@ static const struct {
 		"wait for its end"},
 	{"start_failed", ERROR_BACKEND_UNAVAILABLE, "RenderDoc did not begin to record",
 		"RenderDoc's own log is in $TMPDIR/RenderDoc of the program"},
+	{"no_such_boundary", ERROR_UNSUPPORTED, "the program has no such frames",
+		"choose another frame_by, or none"},
 	{"output_not_writable", ERROR_IO, "the program cannot write into the capture's folder",
 		"choose an output_dir that the program can reach and write"},
 };

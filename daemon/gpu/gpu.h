@@ -23,6 +23,12 @@
 struct gpu_armed;
 struct checks;
 
+/* The programming interface of the GPU that a program uses. */
+enum gpu_api {
+	GPU_VULKAN,
+	GPU_GL, /* OpenGL and OpenGL ES, by EGL or GLX */
+};
+
 /* How a program's work is divided into frames. */
 enum gpu_boundary {
 	GPU_BY_AUTO,    /* present once one was seen, until then submit */
@@ -100,6 +106,7 @@ struct gpu_server {
 
 /* What is known of an armed program. Counts are of all its processes, also those that have ended. */
 struct gpu_status {
+	enum gpu_api api;         /* that it was armed for */
 	size_t connected;         /* processes that are at the other end now */
 	size_t processes;         /* that ever used the GPU's programming interface */
 	size_t devices;           /* that they made */
@@ -121,6 +128,7 @@ struct gpu_finding {
 };
 
 struct gpu_arming {
+	enum gpu_api api;
 	uv_loop_t *loop;
 	const struct log *log;
 	/* All of the environment that the program would have, "NAME=value", NULL-terminated; borrowed for the call. */

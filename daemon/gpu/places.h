@@ -22,6 +22,7 @@ struct places {
 	char layer[PLACES_PATH_BYTES];     /* our layer's library */
 	json_t *layer_manifest;            /* owned */
 	char nobind[PLACES_PATH_BYTES];    /* the library that keeps RenderDoc's port closed */
+	char gl[PLACES_PATH_BYTES];        /* the one for programs of EGL, GLX and GL */
 	char renderdoc[PLACES_PATH_BYTES]; /* librenderdoc.so */
 	json_t *renderdoc_manifest; /* its own, owned; NULL: there is none that names the library */
 };

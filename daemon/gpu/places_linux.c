@@ -14,6 +14,7 @@
 #define LAYER_MANIFEST     "VkLayer_profd_gpu.json"
 #define LAYER              "libprofd_gpu.so"
 #define NOBIND             "libprofd_gpu_nobind.so"
+#define GL                 "libprofd_gpu_gl.so"
 #define DRIVER_MANIFESTS   "vulkan/icd.d"
 #define DATA_DIRS_DEFAULT  "/usr/local/share:/usr/share"
 
@@ -171,7 +172,8 @@ static bool take_layer(void *context, const char *path)
 	bool ok = manifest != NULL &&
 			  ((library_of(manifest, path, places->layer) && is_there(places->layer)) ||
 				  beside(path, LAYER, places->layer)) &&
-			  beside(places->layer, NOBIND, places->nobind);
+			  beside(places->layer, NOBIND, places->nobind) &&
+			  beside(places->layer, GL, places->gl);
 	if (!ok) {
 		json_decref(manifest);
 		return false;
@@ -212,8 +214,8 @@ static bool find_layer(struct places *places, struct error *err)
 		return true;
 	}
 	error_set(err, ERROR_BACKEND_UNAVAILABLE,
-		"profd's Vulkan layer is not there: no " LAYER_MANIFEST " with " LAYER " and " NOBIND
-		" in %s",
+		"profd's Vulkan layer is not there: no " LAYER_MANIFEST " with " LAYER ", " NOBIND
+		" and " GL " in %s",
 		is_given ? given : PROFD_GPU_SHARE);
 	error_detail(err, "layer_missing");
 	return error_hint(err,

@@ -23,6 +23,8 @@
  *   socket                                                 what the layer connects to
  *   vulkan/implicit_layer.d/VkLayer_profd_gpu.json         ours, where PROFD_GPU is 1
  *   renderdoc/vulkan/implicit_layer.d/renderdoc.json       RenderDoc's, where PROFD_GPU_RENDERDOC is 1
+ *
+ * A program of GL has the socket alone, and all libraries by LD_PRELOAD: ours before RenderDoc's.
  */
 
 #define SOCKET_NAME       "socket"
@@ -34,6 +36,7 @@
 #define DATA_DIRS_DEFAULT "/usr/local/share:/usr/share"
 
 struct gpu_armed {
+	enum gpu_api api;
 	char folder[64]; /* 0700, ours alone; "" until it is made */
 	struct channel *channel;
 	VEC(char *) additions; /* owned texts; NULL-terminated once complete */
@@ -71,6 +74,21 @@ static bool add_data_dirs(struct gpu_armed *armed, const char *const *old, struc
 		dirs != NULL && *dirs != '\0' ? dirs : DATA_DIRS_DEFAULT, err);
 }
 
+static bool add_preload(
+	struct gpu_armed *armed, const struct places *places, const char *const *old, struct error *err)
+{
+	char paths[3 * PLACES_PATH_BYTES];
+	bool is_gl = armed->api == GPU_GL;
+	snprintf(paths, sizeof(paths), "%s%s%s%s%s", is_gl ? places->gl : "", is_gl ? ":" : "",
+		places->nobind, is_gl ? ":" : "", is_gl ? places->renderdoc : "");
+	return add(armed, "LD_PRELOAD", paths, places_variable(old, "LD_PRELOAD"), err);
+}
+
+static bool add_layers(struct gpu_armed *armed, const char *const *old, struct error *err)
+{
+	return add(armed, ENV_GPU_RENDERDOC, "1", NULL, err) && add_data_dirs(armed, old, err);
+}
+
 static bool make_additions(struct gpu_armed *armed, const struct places *places,
 	const struct gpu_arming *arming, struct error *err)
 {
@@ -81,11 +99,12 @@ static bool make_additions(struct gpu_armed *armed, const struct places *places,
 	if (places_variable(old, "WGPU_DEBUG") == NULL && !add(armed, "WGPU_DEBUG", "1", NULL, err)) {
 		return false;
 	}
+	const char *library = armed->api == GPU_GL ? places->gl : places->layer;
 	return add(armed, ENV_GPU, "1", NULL, err) && add(armed, ENV_GPU_SOCKET, socket, NULL, err) &&
 		   add(armed, ENV_GPU_TOKEN, channel_token(armed->channel), NULL, err) &&
-		   add(armed, ENV_GPU_LIBRARY, arming->lets_program_ask ? places->layer : "", NULL, err) &&
-		   add(armed, ENV_GPU_RENDERDOC, "1", NULL, err) && add_data_dirs(armed, old, err) &&
-		   add(armed, "LD_PRELOAD", places->nobind, places_variable(old, "LD_PRELOAD"), err) &&
+		   add(armed, ENV_GPU_LIBRARY, arming->lets_program_ask ? library : "", NULL, err) &&
+		   (armed->api == GPU_GL || add_layers(armed, old, err)) &&
+		   add_preload(armed, places, old, err) &&
 		   (VEC_RESERVE(&armed->additions, armed->additions.len + 1) || out_of_memory(err));
 }
 
@@ -227,11 +246,13 @@ static struct gpu_armed *arm(const struct gpu_arming *arming, struct error *err)
 		out_of_memory(err);
 		return NULL;
 	}
+	armed->api = arming->api;
 	if (!places_find(arming->environment, &places, err)) {
 		free(armed);
 		return NULL;
 	}
-	bool ok = make_folder(armed, err) && fill_folder(armed, &places, err) &&
+	bool ok = make_folder(armed, err) &&
+			  (armed->api == GPU_GL || fill_folder(armed, &places, err)) &&
 			  open_channel(armed, arming, err) && make_additions(armed, &places, arming, err);
 	if (ok) {
 		armed->additions.items[armed->additions.len] = NULL;
@@ -278,6 +299,7 @@ static bool stop(struct gpu_armed *armed)
 static void status(const struct gpu_armed *armed, struct gpu_status *out)
 {
 	channel_status(armed->channel, out);
+	out->api = armed->api;
 }
 
 const struct gpu_backend gpu_renderdoc = {

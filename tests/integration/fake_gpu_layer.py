@@ -26,8 +26,9 @@ class Parts:
         os.makedirs(self.folder)
         self.nobind = os.path.join(self.folder, "libprofd_gpu_nobind.so")
         self.library = os.path.join(self.folder, "libprofd_gpu.so")
+        self.gl = os.path.join(self.folder, "libprofd_gpu_gl.so")
         self.manifest = os.path.join(self.folder, "VkLayer_profd_gpu.json")
-        for path in (self.nobind, self.library, self.renderdoc):
+        for path in (self.nobind, self.library, self.gl, self.renderdoc):
             os.symlink(find_library("libc"), path)
         with open(self.manifest, "w") as file:
             json.dump({"file_format_version": "1.1.2", "layer": {

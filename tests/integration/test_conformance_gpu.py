@@ -135,6 +135,31 @@ def test_a_program_asks_itself():
             assert layer.wait_for("refused")["code"] == "not_permitted"
 
 
+@SENTENCE("A build launched or adopted with `gpu: {api: \"gl\"}` is armed for OpenGL and OpenGL ES by EGL or GLX, instead of for Vulkan (`vulkan`, the "
+          "default): profd's library for them and RenderDoc are in `LD_PRELOAD`, no layers.",
+          "There a frame ends with each eglSwapBuffers or glXSwapBuffers, also of a pbuffer, and a label is a debug group's; `submit` fails with "
+          "`unsupported` (detail `no_such_boundary`), and what is recorded without frames begins after 200 ms without a swap wherever the "
+          "program is.")
+def test_a_program_of_gl_is_armed_without_layers():
+    # What a swap and a debug group are, and where a recording begins, test_gpu_gl.py sees in documents.
+    with Stage() as stage:
+        preloaded = [stage.parts.gl, stage.parts.nobind, stage.parts.renderdoc]
+        pid = stage.launch(gpu={"api": "gl"}, env={"LD_PRELOAD": "libc.so.6", "XDG_DATA_DIRS": "/own"})
+        found = environment_of(pid)
+        assert found["LD_PRELOAD"].split(":") == preloaded + ["libc.so.6"] and found["XDG_DATA_DIRS"] == "/own"
+        assert "PROFD_GPU_RENDERDOC" not in found and found["PROFD_GPU_LIBRARY"] == stage.parts.gl
+        assert os.listdir(os.path.dirname(found["PROFD_GPU_SOCKET"])) == ["socket"]
+        with stage.layer(pid) as layer:
+            layer.device()
+            failed = failure(stage, layer, "no_such_boundary", frame_by="submit")
+            assert (failed["error"]["data"]["code"], failed["error"]["data"]["detail"]) == ("unsupported", "no_such_boundary"), failed
+        assert environment_of(stage.launch("other", gpu={"api": "vulkan"}))["LD_PRELOAD"].split(":")[0] == stage.parts.nobind
+        assert stage.client.fails("LaunchProcess", argv=PROGRAM, gpu={"api": "metal"}).code == "bad_params"
+        with Gate(stage.daemon, PROGRAM) as gate:
+            record = stage.client.call("AdoptProcess", pid=gate.pid, build_id="gated", gpu={"api": "gl"})
+            assert record["environment"]["LD_PRELOAD"].split(":")[:3] == preloaded
+
+
 @SENTENCE("Frames count from 0 since the program made its device: a frame is what lies between two presents (`present`), each submit with "
           "command buffers (`submit`), or what begins with a submit that has a debug label with that prefix (`label:PREFIX`, 1 to 127 bytes); "
           "`auto` is `present` once the program presents, until then `submit`.", "With `manual`, `duration_ms` or no range no frames are "

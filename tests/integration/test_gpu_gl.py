@@ -7,7 +7,7 @@ import subprocess
 import time
 
 from gpu_listener import TOKEN, Listener, groups_of, need
-from harness import main, skip, target
+from harness import Daemon, main, skip, target
 
 PARTS = ["fill", "clear"]
 
@@ -219,6 +219,34 @@ def test_a_context_that_renderdoc_does_not_record_is_told():
         assert finish(program) == "6 frames, 0 wrong\n"
         fault, = connection.find("fault")
         assert fault["code"] == "start_failed" and "glXCreateContext" in fault["text"], fault
+
+
+def traced(client, argv, **params):
+    """The final record of a trace of a program that is launched for it, and what the program said."""
+    client.call("LaunchProcess", argv=[str(word) for word in argv], build_id="engine", gpu={"api": "gl"}, hold=True)
+    capture_id = client.call("StartGpuTrace", build_id="engine", **params)["capture_id"]
+    client.call("ResumeProcess", build_id="engine")
+    record = client.call("WaitCapture", capture_id=capture_id)
+    client.wait_event("ProcessExited")
+    return record, client.call("GetOutput", build_id="engine", stream="stdout")["data"]
+
+
+def test_from_launch_to_document():
+    need_gl()
+    program = [target("gl_frames"), "--frames", 6]
+    with Daemon() as daemon:
+        client = daemon.connect()
+        for argv in (program, ["sh", "-c", "env %s --frames 6; exit 0" % program[0]]):
+            record, said = traced(client, argv, start_frame=2, end_frame=3)
+            assert record["state"] == "finished" and (record["first_frame"], record["last_frame"], record["frame_by"]) == (2, 3, "present"), record
+            assert said == bare_output("--frames", 6) and "llvmpipe" in record["device"]["name"] and record["warnings"] == [], record
+            assert groups_of(record["trace_path"]) == frames(2, 3)
+        for argv, params, code, detail, hint in ((program, {"frame_by": "submit", "frames": 1}, "unsupported", "no_such_boundary", "frame_by"),
+                                                 ([*program, "--surfaceless"], {"start_frame": 3}, "gpu_no_calls", "gpu_idle", "label:"),
+                                                 (["true"], {"start_frame": 0}, "gpu_no_calls", "layer_not_loaded", "api: vulkan"),
+                                                 (program, {"start_frame": 30}, "gpu_frame_not_reached", "frames_not_reached", "run longer")):
+            error = traced(client, argv, **params)[0]["error"]
+            assert (error["data"]["code"], error["data"]["detail"]) == (code, detail) and hint in error["data"]["hint"], error
 
 
 if __name__ == "__main__":
