@@ -66,7 +66,7 @@
  *       answered by frame
  *
  * In a program of GL a frame ends with each swap of a context, auto is present, submit is refused (no_such_boundary), a label is a debug
- * group's, and manual begins after 200 ms without a swap wherever the program is.
+ * group's, and manual begins with the next swap or call that draws, clears or computes.
  *
  * At its first vkCreateDevice, or before its first context is current, the program waits up to GPU_WIRE_GREETING_MS for profd's first line after hello, so that a start at launch
  * can have frame 0: profd answers each hello at once, by start or status.

@@ -138,8 +138,8 @@ def test_a_program_asks_itself():
 @SENTENCE("A build launched or adopted with `gpu: {api: \"gl\"}` is armed for OpenGL and OpenGL ES by EGL or GLX, instead of for Vulkan (`vulkan`, the "
           "default): profd's library for them and RenderDoc are in `LD_PRELOAD`, no layers.",
           "There a frame ends with each eglSwapBuffers or glXSwapBuffers, also of a pbuffer, and a label is a debug group's; `submit` fails with "
-          "`unsupported` (detail `no_such_boundary`), and what is recorded without frames begins after 200 ms without a swap wherever the "
-          "program is.")
+          "`unsupported` (detail `no_such_boundary`), and what is recorded without frames begins with the next swap or call that draws, clears or "
+          "computes.")
 def test_a_program_of_gl_is_armed_without_layers():
     # What a swap and a debug group are, and where a recording begins, test_gpu_gl.py sees in documents.
     with Stage() as stage:

@@ -105,6 +105,13 @@ def test_a_program_that_never_swaps_is_recorded_from_start_to_stop():
         assert finish(program) == bare_output(*args)
 
 
+def test_a_context_that_is_only_looked_at_is_not_what_is_recorded():
+    need_gl()
+    for more, found in (["--surfaceless"], frames(0, 5, swaps=False)), ([], frames(0, 5)):
+        # It begins before the first call that computes, so within the first two groups.
+        assert capture(["--frames", 6, "--probe", *more], {"by": "manual"}, [0, 5] if not more else [0, 0]) == found[2:]
+
+
 def test_submits_are_refused_with_what_there_is_instead():
     need_gl()
     with armed(target("gl_frames"), "--frames", 4) as (listener, program, connection):

@@ -7,6 +7,7 @@
  *             [--surfaceless]      without a surface: nothing is ever swapped
  *             [--by link|dlopen|proc]   where its functions of EGL are from: the linker, dlsym of libEGL.so.1, eglGetProcAddress
  *             [--exit-at FRAME]    exit(0) before this frame, nothing destroyed
+ *             [--probe]            first makes a context that it only looks at
  *             [--leave]            at the end too nothing is destroyed
  *             [--no-labels] [--environment]   prints LD_PRELOAD and LD_LIBRARY_PATH
  */
@@ -40,7 +41,7 @@ static struct {
 
 static struct {
 	unsigned frames, frame_ms, exit_at;
-	bool surfaceless, no_labels, leave, environment;
+	bool surfaceless, no_labels, leave, environment, probe;
 	const char *by;
 } options = {.frames = 5, .exit_at = UINT32_MAX, .by = "link"};
 
@@ -260,6 +261,7 @@ static void read_options(char **argv)
 		} else if (!read_switch(*at, "--surfaceless", &options.surfaceless) &&
 				   !read_switch(*at, "--no-labels", &options.no_labels) &&
 				   !read_switch(*at, "--leave", &options.leave) &&
+				   !read_switch(*at, "--probe", &options.probe) &&
 				   !read_switch(*at, "--environment", &options.environment)) {
 			fail(*at);
 		}
@@ -273,6 +275,13 @@ static void tell_environment(void)
 		path != NULL ? path : "");
 }
 
+static void end_context(void)
+{
+	egl.eglMakeCurrent_(gl.display, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
+	egl.eglDestroyContext_(gl.display, gl.context);
+	egl.eglTerminate_(gl.display);
+}
+
 int main(int argc, char **argv)
 {
 	(void)argc;
@@ -282,6 +291,10 @@ int main(int argc, char **argv)
 	}
 	find_functions();
 	make_context();
+	if (options.probe) {
+		end_context();
+		make_context();
+	}
 	make_program();
 	make_memory();
 	for (unsigned frame = 0; frame < options.frames; frame++) {
@@ -294,9 +307,7 @@ int main(int argc, char **argv)
 	}
 	bool is_same = tell_result(options.frames);
 	if (!options.leave) {
-		egl.eglMakeCurrent_(gl.display, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
-		egl.eglDestroyContext_(gl.display, gl.context);
-		egl.eglTerminate_(gl.display);
+		end_context();
 	}
 	return is_same ? 0 : 1;
 }

@@ -19,8 +19,7 @@
 #include "gpu/layer/wish.h"
 
 #define FRAME_TOLD_NS UINT64_C(100000000) /* frame lines are that far apart */
-#define STOP_MS                                                                                    \
-	200 /* a stop waits so long for the program's next call, in a GL program a manual start too */
+#define STOP_MS       200                 /* a stop waits so long for the program's next call */
 #define IN_FLIGHT_MS                                                                               \
 	1000 /* a capture begins that late at most, when submits of other threads do not return */
 #define EXIT_LOCK_S 5 /* the exit handler waits so long for a call that is under way */
@@ -208,10 +207,10 @@ struct shaders *session_shaders(void)
 	return shaders;
 }
 
-static void set_current(struct frame_counts *counts, void *instance)
+/* Contexts that programs only look at, and give no work, are none to begin with. */
+static bool begins_with_work(void)
 {
-	session.current = counts;
-	session.current_instance = instance;
+	return session.api == SESSION_GL && frames_can_begin_anywhere(&session.frames);
 }
 
 void session_before_submit(struct session_submit *submit)
@@ -220,9 +219,11 @@ void session_before_submit(struct session_submit *submit)
 	pthread_mutex_lock(&session.lock);
 	const char *label = frames_label(frames);
 	bool is_labelled = label != NULL && submit->has_label(submit->submit, label);
-	set_current(submit->counts, submit->instance);
-	take_step(frames_before_submit(frames, submit->counts, is_labelled), submit->counts,
-		submit->instance);
+	session.current = submit->counts;
+	if (!begins_with_work()) {
+		take_step(frames_before_submit(frames, submit->counts, is_labelled), submit->counts,
+			submit->instance);
+	}
 	if (submit->note_shaders != NULL && frames_owns(frames, submit->counts)) {
 		submit->note_shaders(submit->submit);
 	}
@@ -248,7 +249,7 @@ void session_after_submit(struct session_submit *submit)
 void session_after_present(struct frame_counts *counts, void *instance)
 {
 	pthread_mutex_lock(&session.lock);
-	set_current(counts, instance);
+	session.current = counts;
 	take_step(frames_after_present(&session.frames, counts), counts, instance);
 	tell_frame(false);
 	pthread_mutex_unlock(&session.lock);
@@ -261,11 +262,30 @@ void session_label(const struct session_submit *place)
 	const char *label = frames_label(frames);
 	if (label != NULL && frames->wish.rule == FRAME_LABEL &&
 		place->has_label(place->submit, label)) {
-		set_current(place->counts, place->instance);
+		session.current = place->counts;
 		take_step(
 			frames_before_submit(frames, place->counts, true), place->counts, place->instance);
 		tell_frame(false);
 	}
+	pthread_mutex_unlock(&session.lock);
+}
+
+bool session_wants_work(void)
+{
+	return atomic_load_explicit(&session.wants_work, memory_order_relaxed);
+}
+
+void session_working(struct frame_counts *counts, void *instance)
+{
+	struct frames *frames = &session.frames;
+	pthread_mutex_lock(&session.lock);
+	if (begins_with_work()) {
+		session.current = counts;
+		take_step(frames_begin_now(frames, counts), counts, instance);
+	} else if (frames_owns(frames, counts) && frames->is_stopping) {
+		take_step(FRAME_END, counts, instance);
+	}
+	session.wants_work = begins_with_work() || frames->is_stopping;
 	pthread_mutex_unlock(&session.lock);
 }
 
@@ -321,8 +341,7 @@ static bool check_rule(const struct wish *wish, struct fault *fault)
 		return fault_set(fault, "no_such_boundary",
 			"a program that uses GL has no submits: its frames end with eglSwapBuffers or "
 			"glXSwapBuffers (present), or begin with glPushDebugGroup (label); one that has "
-			"neither "
-			"is recorded from a start to a stop (manual)");
+			"neither is recorded from a start to a stop (manual)");
 	}
 	return true;
 }
@@ -365,7 +384,7 @@ static void start(const struct gpu_wire_message *message)
 	}
 	if (is_good) {
 		session.wish = wish;
-		session.start_ns = clock_ns(CLOCK_MONOTONIC) + STOP_MS * UINT64_C(1000000);
+		session.wants_work = session.api == SESSION_GL;
 	} else {
 		report_fault(&session.channel, &fault);
 	}
@@ -378,6 +397,7 @@ static void stop(void)
 	pthread_mutex_lock(&session.lock);
 	bool was_waiting = session.frames.state == FRAMES_WAITING;
 	program_cancel();
+	session.wants_work = session.api == SESSION_GL;
 	if (frames_stop(&session.frames)) {
 		session.stop_ns = clock_ns(CLOCK_MONOTONIC) + STOP_MS * UINT64_C(1000000);
 	} else {
@@ -420,34 +440,17 @@ static void lost(void)
 	pthread_mutex_unlock(&session.lock);
 }
 
-/* 0: it is time. */
-static int ms_until(uint64_t end_ns)
-{
-	uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	return now >= end_ns ? 0 : (int)((end_ns - now) / 1000000) + 1;
-}
-
-/*
- * A program that submits nothing any more has no place where a stop could take effect. One that uses GL and never presents has none for a
- * start either; but RenderDoc begins in the middle of its commands as well.
- */
+/* A program that submits nothing any more has no place where a stop could take effect. */
 static int tick(void)
 {
 	int wait_ms = -1;
 	pthread_mutex_lock(&session.lock);
 	if (session.frames.state == FRAMES_CAPTURING && session.frames.is_stopping) {
-		wait_ms = ms_until(session.stop_ns);
-		if (wait_ms == 0) {
+		uint64_t now = clock_ns(CLOCK_MONOTONIC);
+		if (now >= session.stop_ns) {
 			end_capture();
-			wait_ms = -1;
-		}
-	} else if (session.api == SESSION_GL && session.current != NULL &&
-			   frames_can_begin_anywhere(&session.frames)) {
-		wait_ms = ms_until(session.start_ns);
-		if (wait_ms == 0) {
-			take_step(frames_begin_now(&session.frames, session.current), session.current,
-				session.current_instance);
-			wait_ms = -1;
+		} else {
+			wait_ms = (int)((session.stop_ns - now) / 1000000) + 1;
 		}
 	}
 	if (session.is_lost && session.frames.state != FRAMES_CAPTURING) {

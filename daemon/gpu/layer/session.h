@@ -64,4 +64,8 @@ void session_swapchain_made(struct frame_counts *counts);
 /* A place in a GL program where a label begins: a frame begins here when it is one of those that are counted. */
 void session_label(const struct session_submit *place);
 
+/* In a GL program, what was asked for without frames begins, and what is stopped ends, before the next call that gives the GPU work. */
+bool session_wants_work(void);
+void session_working(struct frame_counts *counts, void *instance);
+
 #endif

@@ -35,7 +35,8 @@ struct session_state {
 	pthread_mutex_t lock;
 	pthread_cond_t heard; /* profd said a word, or is gone; made with the connection */
 	atomic_bool is_open;
-	atomic_uint in_flight; /* submits that are passed on without the lock */
+	atomic_bool wants_work; /* session_working may have something to do */
+	atomic_uint in_flight;  /* submits that are passed on without the lock */
 	bool has_hello, is_greeted, is_lost, has_exit_handler;
 	enum session_api api;
 	struct channel channel;
@@ -46,15 +47,12 @@ struct session_state {
 	struct frames frames;
 	struct wish wish;
 	struct asking asking;
-	bool is_programs;               /* what is captured, the program itself began */
-	void *instance;                 /* what is captured is of this one */
-	struct session_device *devices; /* the newest first */
-	struct frame_counts *current;   /* the device whose frame began last; NULL: none */
-	void *current_instance;         /* its own */
+	bool is_programs;                   /* what is captured, the program itself began */
+	void *instance;                     /* what is captured is of this one */
+	struct session_device *devices;     /* the newest first */
+	const struct frame_counts *current; /* the device whose frame began last; NULL: none */
 	uint64_t told_ns, told_frame;
 	bool has_told;
-	uint64_t
-		start_ns;     /* when our own thread begins what a GL program is asked for without frames */
 	uint64_t stop_ns; /* when our own thread ends what is captured */
 };
 

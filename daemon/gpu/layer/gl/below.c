@@ -6,33 +6,33 @@
 #include <stddef.h>
 #include <string.h>
 
-#define FUNCTION(name)                                                                             \
-	{                                                                                              \
-#name, offsetof(struct below, name)                                                        \
-	}
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define COUNT(array)    (sizeof(array) / sizeof((array)[0]))
+#define NAMED(function) .name = #function, .at = offsetof(struct below, function)
 
 static const struct {
 	const char *name;
 	size_t at;
 } functions[] = {
-	FUNCTION(eglMakeCurrent),
-	FUNCTION(eglDestroyContext),
-	FUNCTION(eglGetCurrentContext),
-	FUNCTION(eglSwapBuffers),
-	FUNCTION(eglSwapBuffersWithDamageKHR),
-	FUNCTION(eglSwapBuffersWithDamageEXT),
-	FUNCTION(eglGetProcAddress),
-	FUNCTION(glXMakeCurrent),
-	FUNCTION(glXMakeContextCurrent),
-	FUNCTION(glXDestroyContext),
-	FUNCTION(glXGetCurrentContext),
-	FUNCTION(glXSwapBuffers),
-	FUNCTION(glXGetProcAddress),
-	FUNCTION(glXGetProcAddressARB),
-	FUNCTION(glPushDebugGroup),
-	FUNCTION(glPushDebugGroupKHR),
-	FUNCTION(glGetString),
+#define WORK(name, parameters, arguments) {NAMED(name)},
+#include "gpu/layer/gl/work.inc"
+#undef WORK
+	{NAMED(eglMakeCurrent)},
+	{NAMED(eglDestroyContext)},
+	{NAMED(eglGetCurrentContext)},
+	{NAMED(eglSwapBuffers)},
+	{NAMED(eglSwapBuffersWithDamageKHR)},
+	{NAMED(eglSwapBuffersWithDamageEXT)},
+	{NAMED(eglGetProcAddress)},
+	{NAMED(glXMakeCurrent)},
+	{NAMED(glXMakeContextCurrent)},
+	{NAMED(glXDestroyContext)},
+	{NAMED(glXGetCurrentContext)},
+	{NAMED(glXSwapBuffers)},
+	{NAMED(glXGetProcAddress)},
+	{NAMED(glXGetProcAddressARB)},
+	{NAMED(glPushDebugGroup)},
+	{NAMED(glPushDebugGroupKHR)},
+	{NAMED(glGetString)},
 };
 
 static struct below found;

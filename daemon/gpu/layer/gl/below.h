@@ -9,6 +9,9 @@
  * in no library of this process. Any thread.
  */
 struct below {
+#define WORK(name, parameters, arguments) void(*name) parameters;
+#include "gpu/layer/gl/work.inc"
+#undef WORK
 	unsigned (*eglMakeCurrent)(void *display, void *draw, void *read, void *context);
 	unsigned (*eglDestroyContext)(void *display, void *context);
 	void *(*eglGetCurrentContext)(void);

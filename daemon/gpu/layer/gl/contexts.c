@@ -129,6 +129,14 @@ void contexts_presented(const void *handle)
 	}
 }
 
+void contexts_working(const void *handle)
+{
+	struct context *context = find(handle);
+	if (context != NULL) {
+		session_working(&context->counts, context->handle);
+	}
+}
+
 static bool begins_with(const void *label, const char *prefix)
 {
 	return strncmp(label, prefix, strlen(prefix)) == 0;

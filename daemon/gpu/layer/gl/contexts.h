@@ -12,6 +12,8 @@ void contexts_prepare(const void *context);
 void contexts_current(const void *context);
 /* What is drawn with it is shown now. */
 void contexts_presented(const void *context);
+/* It is about to give the GPU work: a recording that was asked for without frames begins or ends here. */
+void contexts_working(const void *context);
 /* A group of commands with this name begins in it. */
 void contexts_labelled(const void *context, const char *label);
 /* Before it is destroyed. */

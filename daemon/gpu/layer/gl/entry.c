@@ -10,6 +10,7 @@
 
 #include "gpu/layer/gl/below.h"
 #include "gpu/layer/gl/contexts.h"
+#include "gpu/layer/session.h"
 
 #define EXPORT       __attribute__((visibility("default")))
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -67,6 +68,12 @@ static void *current_of_egl(void)
 static void *current_of_glx(void)
 {
 	return below()->glXGetCurrentContext != NULL ? below()->glXGetCurrentContext() : NULL;
+}
+
+static void *current(void)
+{
+	void *context = current_of_egl();
+	return context != NULL ? context : current_of_glx();
 }
 
 static unsigned egl_presented(unsigned result)
@@ -156,10 +163,7 @@ void glXSwapBuffers(void *display, unsigned long drawable)
 static void tell_label(int length, const char *message)
 {
 	char label[LABEL_BYTES];
-	void *context = current_of_egl();
-	if (context == NULL) {
-		context = current_of_glx();
-	}
+	void *context = current();
 	if (context == NULL || message == NULL) {
 		return;
 	}
@@ -186,26 +190,45 @@ void glPushDebugGroupKHR(unsigned source, unsigned id, int length, const char *m
 	}
 }
 
+#define WORK(name, parameters, arguments)                                                          \
+	EXPORT void name parameters;                                                                   \
+	void name parameters                                                                           \
+	{                                                                                              \
+		if (session_wants_work()) {                                                                \
+			contexts_working(current());                                                           \
+		}                                                                                          \
+		if (below()->name != NULL) {                                                               \
+			below()->name arguments;                                                               \
+		}                                                                                          \
+	}
+#include "gpu/layer/gl/work.inc"
+#undef WORK
+
 typedef void (*any_fn)(void);
+
+#define OURS(function) .name = #function, .ours = (any_fn)function
 
 static const struct {
 	const char *name;
 	any_fn ours;
 } by_name[] = {
-	{"eglMakeCurrent", (any_fn)eglMakeCurrent},
-	{"eglDestroyContext", (any_fn)eglDestroyContext},
-	{"eglSwapBuffers", (any_fn)eglSwapBuffers},
-	{"eglSwapBuffersWithDamageKHR", (any_fn)eglSwapBuffersWithDamageKHR},
-	{"eglSwapBuffersWithDamageEXT", (any_fn)eglSwapBuffersWithDamageEXT},
-	{"eglGetProcAddress", (any_fn)eglGetProcAddress},
-	{"glXMakeCurrent", (any_fn)glXMakeCurrent},
-	{"glXMakeContextCurrent", (any_fn)glXMakeContextCurrent},
-	{"glXDestroyContext", (any_fn)glXDestroyContext},
-	{"glXSwapBuffers", (any_fn)glXSwapBuffers},
-	{"glXGetProcAddress", (any_fn)glXGetProcAddress},
-	{"glXGetProcAddressARB", (any_fn)glXGetProcAddressARB},
-	{"glPushDebugGroup", (any_fn)glPushDebugGroup},
-	{"glPushDebugGroupKHR", (any_fn)glPushDebugGroupKHR},
+#define WORK(name, parameters, arguments) {OURS(name)},
+#include "gpu/layer/gl/work.inc"
+#undef WORK
+	{OURS(eglMakeCurrent)},
+	{OURS(eglDestroyContext)},
+	{OURS(eglSwapBuffers)},
+	{OURS(eglSwapBuffersWithDamageKHR)},
+	{OURS(eglSwapBuffersWithDamageEXT)},
+	{OURS(eglGetProcAddress)},
+	{OURS(glXMakeCurrent)},
+	{OURS(glXMakeContextCurrent)},
+	{OURS(glXDestroyContext)},
+	{OURS(glXSwapBuffers)},
+	{OURS(glXGetProcAddress)},
+	{OURS(glXGetProcAddressARB)},
+	{OURS(glPushDebugGroup)},
+	{OURS(glPushDebugGroupKHR)},
 };
 
 /* Ours for what is there below. */
