@@ -11,9 +11,10 @@
 #define GL_RENDERER 0x1F01
 #define GL_VERSION  0x1F02
 
+/* Never freed, because another thread may still draw with what is destroyed; taken again by a later one. */
 struct context {
 	struct context *next;
-	void *handle; /* RenderDoc's name of it too */
+	void *handle; /* RenderDoc's name of it too; NULL: it is gone */
 	struct session_device told;
 	struct frame_counts counts;
 };
@@ -21,41 +22,39 @@ struct context {
 static struct context *contexts;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static struct context *find(const void *handle)
+/* Within the lock. */
+static struct context *find_in_list(const void *handle)
 {
-	pthread_mutex_lock(&lock);
 	struct context *context = contexts;
 	while (context != NULL && context->handle != handle) {
 		context = context->next;
 	}
+	return context;
+}
+
+static struct context *find(const void *handle)
+{
+	pthread_mutex_lock(&lock);
+	struct context *context = handle != NULL ? find_in_list(handle) : NULL;
 	pthread_mutex_unlock(&lock);
 	return context;
 }
 
+/* NULL: another thread has added it, or memory is out. */
 static struct context *add(const void *handle)
 {
-	struct context *context = calloc(1, sizeof(*context));
+	struct context *context = NULL;
+	pthread_mutex_lock(&lock);
+	if (find_in_list(handle) == NULL) {
+		context = find_in_list(NULL);
+		if (context == NULL && (context = calloc(1, sizeof(*context))) != NULL) {
+			context->next = contexts;
+			contexts = context;
+		}
+	}
 	if (context != NULL) {
 		context->handle = (void *)handle;
-		pthread_mutex_lock(&lock);
-		context->next = contexts;
-		contexts = context;
-		pthread_mutex_unlock(&lock);
-	}
-	return context;
-}
-
-/* The caller's to free; NULL: it was not known. */
-static struct context *take(const void *handle)
-{
-	pthread_mutex_lock(&lock);
-	struct context **at = &contexts;
-	while (*at != NULL && (*at)->handle != handle) {
-		at = &(*at)->next;
-	}
-	struct context *context = *at;
-	if (context != NULL) {
-		*at = context->next;
+		context->counts = (struct frame_counts){0};
 	}
 	pthread_mutex_unlock(&lock);
 	return context;
@@ -108,9 +107,8 @@ static bool has_no_label(const void *unused, const char *prefix)
 
 void contexts_current(const void *handle)
 {
-	struct context *context;
-	if (handle == NULL || !session_is_open() || find(handle) != NULL ||
-		(context = add(handle)) == NULL) {
+	struct context *context = handle != NULL && session_is_open() ? add(handle) : NULL;
+	if (context == NULL) {
 		return;
 	}
 	struct session_submit first = {
@@ -156,9 +154,11 @@ void contexts_labelled(const void *handle, const char *label)
 
 void contexts_gone(const void *handle)
 {
-	struct context *context = take(handle);
+	struct context *context = find(handle);
 	if (context != NULL) {
 		session_device_gone(&context->told);
-		free(context);
+		pthread_mutex_lock(&lock);
+		context->handle = NULL;
+		pthread_mutex_unlock(&lock);
 	}
 }

@@ -163,7 +163,7 @@ void glXSwapBuffers(void *display, unsigned long drawable)
 static void tell_label(int length, const char *message)
 {
 	char label[LABEL_BYTES];
-	void *context = current();
+	void *context = session_is_open() ? current() : NULL;
 	if (context == NULL || message == NULL) {
 		return;
 	}
