@@ -23,6 +23,7 @@ enum gpu_option {
 	GPU_OPTION_DEVICE,
 	GPU_OPTION_TIMEOUT,
 	GPU_OPTION_SETTINGS,
+	GPU_OPTION_API,
 };
 
 static bool set_integer(struct gpu *gpu, const char *member, json_int_t value)
@@ -30,11 +31,16 @@ static bool set_integer(struct gpu *gpu, const char *member, json_int_t value)
 	return json_object_set_new(gpu->params, member, json_integer(value)) == 0;
 }
 
+static bool refuse_text(const char *option)
+{
+	fprintf(stderr, "profctl: what %s has is not UTF-8, which the protocol needs\n", option);
+	return false;
+}
+
 static bool set_text(struct gpu *gpu, const char *member, const char *option, const char *text)
 {
 	if (!text_is_utf8(text, strlen(text))) {
-		fprintf(stderr, "profctl: what %s has is not UTF-8, which the protocol needs\n", option);
-		return false;
+		return refuse_text(option);
 	}
 	return json_object_set_new(gpu->params, member, json_string(text)) == 0;
 }
@@ -77,6 +83,9 @@ static bool take_option(struct gpu *gpu, int option, const char *value)
 	case 'q':
 		gpu->quiet = true;
 		return true;
+	case GPU_OPTION_API:
+		gpu->api = value;
+		return text_is_utf8(value, strlen(value)) || refuse_text("--api");
 	case GPU_OPTION_SETTINGS:
 		gpu->settings_file = value;
 		return true;
@@ -92,6 +101,7 @@ static const struct option gpu_options[] = {
 	{"frames", required_argument, NULL, GPU_OPTION_FRAMES},
 	{"duration", required_argument, NULL, 'd'},
 	{"frame-by", required_argument, NULL, GPU_OPTION_BY},
+	{"api", required_argument, NULL, GPU_OPTION_API},
 	{"device", required_argument, NULL, GPU_OPTION_DEVICE},
 	{"timeout", required_argument, NULL, GPU_OPTION_TIMEOUT},
 	{"settings", required_argument, NULL, GPU_OPTION_SETTINGS},
@@ -180,6 +190,9 @@ static bool arm(struct gpu *gpu, struct error *err)
 	json_t *options = json_object(), *device = gpu->settings.values[GPU_DEVICE];
 	if (device != NULL) {
 		json_object_set(options, "device", device);
+	}
+	if (gpu->api != NULL) {
+		json_object_set_new(options, "api", json_string(gpu->api));
 	}
 	json_t *reply = profctl_try(gpu->recording.client, "AdoptProcess",
 		json_pack("{s:i, s:o}", "pid", (int)gpu->recording.gate.pid, "gpu", options), err);
@@ -354,7 +367,7 @@ static int run(struct profctl *profctl, int argc, char **argv)
 const struct profctl_command gpu_command = {
 	.name = "gpu",
 	.synopsis = "[--gpu-trace-start-frame N [--gpu-trace-end-frame N] | --frames N | -d SECONDS] "
-				"[-o FOLDER] [--frame-by WHAT] [--device GPU] [--timeout SECONDS] "
+				"[-o FOLDER] [--frame-by WHAT] [--api API] [--device GPU] [--timeout SECONDS] "
 				"[--settings FILE] [--label TEXT] [--quiet] [--] PROGRAM [ARGUMENT …]",
 	.about = "run a program in this terminal and record its GPU frames",
 	.help = "      --gpu-trace-start-frame N  the first frame, from 0 on\n"
@@ -366,6 +379,7 @@ const struct profctl_command gpu_command = {
 			"                                 where the capture's folder is made\n"
 			"      --frame-by WHAT            what a frame is: auto, present, submit,\n"
 			"                                 label:PREFIX, manual\n"
+			"      --api API                  what the program uses: vulkan (the default), gl\n"
 			"      --device GPU               its name, index or uuid\n"
 			"      --timeout SECONDS          how long the first frame is waited for; 60\n"
 			"      --settings FILE            JSON with enable_gpu_tracing, gpu_trace_…\n"

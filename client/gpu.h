@@ -14,6 +14,7 @@ struct gpu {
 	struct gpu_settings settings;
 	const char *settings_file; /* or NULL */
 	json_t *params;            /* owned; members of StartGpuTrace that options set */
+	const char *api;           /* what the program works with; NULL: the daemon's default */
 	bool quiet;
 	bool json;   /* the terminal event as it came, in place of the report */
 	char **argv; /* the program's */

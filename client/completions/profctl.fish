@@ -71,6 +71,7 @@ complete -c profctl -n '__fish_seen_subcommand_from gpu' -l frames -x -d 'so man
 complete -c profctl -n '__fish_seen_subcommand_from gpu' -s d -l duration -x -d 'so long from the first on'
 complete -c profctl -n '__fish_seen_subcommand_from gpu' -s o -l gpu-trace-output-directory -x -a '(__fish_complete_directories)' -d 'folder for the capture'
 complete -c profctl -n '__fish_seen_subcommand_from gpu' -l frame-by -x -a 'auto present submit label: manual' -d 'what a frame is'
+complete -c profctl -n '__fish_seen_subcommand_from gpu' -l api -x -a 'vulkan gl' -d 'what the program uses'
 complete -c profctl -n '__fish_seen_subcommand_from gpu' -l device -x -d 'the GPU, by name, index or uuid'
 complete -c profctl -n '__fish_seen_subcommand_from gpu' -l timeout -x -d 'how long the first frame is waited for'
 complete -c profctl -n '__fish_seen_subcommand_from gpu' -l settings -r -F -d 'JSON with the settings'

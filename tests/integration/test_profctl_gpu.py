@@ -8,8 +8,8 @@ import signal
 import subprocess
 
 from fake_gpu_layer import Parts
-from gpu_listener import LAVAPIPE, convert, frames_in, frames_program, need
-from harness import alive, main, program, wait_until
+from gpu_listener import LAVAPIPE, convert, frames_in, frames_program, groups_of, need
+from harness import alive, main, program, skip, target, wait_until
 from test_gpu_layer import display
 from test_profctl import Terminal, daemons, home, profctl
 
@@ -64,6 +64,17 @@ def test_the_frames_that_are_asked_for_are_in_the_document_and_the_program_is_as
         assert document(done) in shown.stdout and "recorded frames 2 to 3" in shown.stdout and " -- sh" not in shown.stdout, shown
         assert document(done) in profctl(env, "captures").stdout
         assert record(env)["argv"] == ["sh", "-c", "env %s; exit 5" % " ".join(frames_program("--frames", 6))]
+
+
+def test_a_program_of_opengl():
+    if not os.path.exists(target("gl_frames")):
+        skip("gl_frames is not built: no headers of EGL and GLES (libegl-dev, libgles-dev)")
+    with stage() as (_, env):
+        done = gpu(env, "--api", "gl", "--gpu-trace-start-frame", 2, "--gpu-trace-end-frame", 3, target("gl_frames"), "--frames", 6)
+        assert done.returncode == 0 and "recorded frames 2 to 3 (asked for: frames 2 to 3) by present on llvmpipe" in done.stderr, done
+        assert [word for word in groups_of(document(done)) if word.startswith("frame")] == ["frame 2", "frame 3"]
+        done = gpu(env, "--api", "metal", "true")
+        assert done.returncode != 0 and "metal" in done.stderr and "vulkan" in done.stderr, done
 
 
 def test_each_kind_of_range():
