@@ -8,6 +8,7 @@ import time
 
 from gpu_listener import TOKEN, Listener, groups_of, need
 from harness import Daemon, main, skip, target
+from test_gpu_program import NO_DEVICE, NOT_CAPTURING, OK, own
 
 PARTS = ["fill", "clear"]
 
@@ -126,6 +127,27 @@ def test_what_was_recorded_is_saved_when_the_program_ends():
     need_gl()
     for args in (["--frames", 6], ["--frames", 6, "--leave"], ["--frames", 9, "--exit-at", 6]):
         assert capture(args, {"by": "present", "first": 4, "last": 9}, [4, 5]) == frames(4, 5), args
+
+
+def test_what_the_program_begins_itself_is_recorded():
+    need_gl()
+    for more in ([], ["--surfaceless"], ["--by", "dlopen"]):
+        args = ["--frames", 7, *more]
+        with armed(target("gl_frames"), *args, "--own-phases", "start=early,start=2,stop=3,stop=4,start=5,stop=5") as (listener, program, connection):
+            connection.send("status")
+            for number in (1, 2):
+                asked = connection.wait("ask")
+                assert asked["n"] == number
+                connection.send("start", by="manual", asked=number, template=listener.out("doc"))
+            connection.drain()
+            calls, rest = own(finish(program))
+            assert rest == bare_output(*args)
+            assert [status for status, _ in calls.values()] == [NO_DEVICE, OK, OK, NOT_CAPTURING, OK, OK] and "OpenGL" in calls["start early"][1], calls
+            documents = connection.find("document")
+            swaps = "--surfaceless" not in more
+            assert [(document["first"], document["by"]) for document in documents] == [(2 if swaps else 0, "program"), (5 if swaps else 0, "program")]
+            found = [groups_of(document["path"]) for document in documents]
+            assert found == [frames(2, 3, swaps), frames(5, 5, swaps)], found
 
 
 def test_a_frame_that_has_passed_is_told():
@@ -248,6 +270,12 @@ def test_from_launch_to_document():
             assert record["state"] == "finished" and (record["first_frame"], record["last_frame"], record["frame_by"]) == (2, 3, "present"), record
             assert said == bare_output("--frames", 6) and "llvmpipe" in record["device"]["name"] and record["warnings"] == [], record
             assert groups_of(record["trace_path"]) == frames(2, 3)
+        # What the program starts itself comes by the library that it was armed with.
+        client.call("LaunchProcess", argv=[*map(str, program), "--own-phases", "start=1,stop=2"], build_id="engine", gpu={"api": "gl"})
+        client.wait_event("ProcessExited")
+        started = client.wait_event("GpuTraceStarted", frame_by="manual")
+        finished = client.call("WaitCapture", capture_id=started["capture_id"])
+        assert (finished["label"], finished["reason"]) == ("phase 1", "stopped") and groups_of(finished["trace_path"]) == frames(1, 2), finished
         for argv, params, code, detail, hint in ((program, {"frame_by": "submit", "frames": 1}, "unsupported", "no_such_boundary", "frame_by"),
                                                  ([*program, "--surfaceless"], {"start_frame": 3}, "gpu_no_calls", "gpu_idle", "label:"),
                                                  (["true"], {"start_frame": 0}, "gpu_no_calls", "layer_not_loaded", "api: vulkan"),

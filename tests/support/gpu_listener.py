@@ -173,7 +173,8 @@ class Listener:
                        LD_PRELOAD=os.path.join(LAYER_SHARE, "libprofd_gpu_nobind.so"))
         if gl:
             names = ("libprofd_gpu_gl.so", "libprofd_gpu_nobind.so")
-            env.update(XDG_DATA_DIRS="/usr/local/share:/usr/share", LD_PRELOAD=":".join([os.path.join(LAYER_SHARE, name) for name in names] + [librenderdoc()]))
+            env.update(PROFD_GPU_LIBRARY=os.path.join(LAYER_SHARE, names[0]), XDG_DATA_DIRS="/usr/local/share:/usr/share",
+                       LD_PRELOAD=":".join([os.path.join(LAYER_SHARE, name) for name in names] + [librenderdoc()]))
             del env["PROFD_GPU_RENDERDOC"]
         env.update(more)
         return {key: value for key, value in env.items() if value is not None}

@@ -9,6 +9,7 @@
  *             [--exit-at FRAME]    exit(0) before this frame, nothing destroyed
  *             [--probe]            first makes a context that it only looks at
  *             [--leave]            at the end too nothing is destroyed
+ *             [--own-phases LIST]  starts and stops of its own (gpu/phases.h); a stop is behind the swap
  *             [--no-labels] [--environment]   prints LD_PRELOAD and LD_LIBRARY_PATH
  */
 #include <dlfcn.h>
@@ -22,6 +23,8 @@
 #include <EGL/egl.h>
 #include <EGL/eglext.h>
 #include <GLES3/gl32.h>
+
+#include "gpu/phases.h"
 
 #define NUMBERS 1024
 #define GROUP   64
@@ -42,7 +45,7 @@ static struct {
 static struct {
 	unsigned frames, frame_ms, exit_at;
 	bool surfaceless, no_labels, leave, environment, probe;
-	const char *by;
+	const char *by, *own_phases;
 } options = {.frames = 5, .exit_at = UINT32_MAX, .by = "link"};
 
 static struct {
@@ -258,6 +261,8 @@ static void read_options(char **argv)
 			at++;
 		} else if (strcmp(*at, "--by") == 0 && at[1] != NULL) {
 			options.by = *++at;
+		} else if (strcmp(*at, "--own-phases") == 0 && at[1] != NULL) {
+			options.own_phases = *++at;
 		} else if (!read_switch(*at, "--surfaceless", &options.surfaceless) &&
 				   !read_switch(*at, "--no-labels", &options.no_labels) &&
 				   !read_switch(*at, "--leave", &options.leave) &&
@@ -289,6 +294,7 @@ int main(int argc, char **argv)
 	if (options.environment) {
 		tell_environment();
 	}
+	phases_early(options.own_phases);
 	find_functions();
 	make_context();
 	if (options.probe) {
@@ -302,7 +308,9 @@ int main(int argc, char **argv)
 		if (frame == options.exit_at) {
 			exit(0);
 		}
+		phases_run(options.own_phases, frame, false, false);
 		draw(frame);
+		phases_run(options.own_phases, frame, true, false);
 		nanosleep(&pause, NULL);
 	}
 	bool is_same = tell_result(options.frames);

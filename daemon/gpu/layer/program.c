@@ -75,7 +75,8 @@ static const struct session_device *find_device(struct fault *fault)
 	}
 	device = device != NULL ? device : session.devices;
 	if (device == NULL) {
-		fault_set(fault, "no_device", "the program has no VkDevice that could be captured");
+		fault_set(fault, "no_device",
+			"the program has no VkDevice, or context of OpenGL, that could be captured");
 	}
 	return device;
 }

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 /*
- * Phases of its own that gpu_frames.c records through client/gpu/profd_gpu.h. A list is words "start=FRAME" and "stop=FRAME", separated by commas, in the
+ * Phases of its own that gpu_frames.c, or gl_frames.c, records through client/gpu/profd_gpu.h. A list is words "start=FRAME" and "stop=FRAME", separated by commas, in the
  * order of their calls: starts before that frame's submit, stops behind it; "start=early" before there is an instance. Each call says on the standard
  * output what came of it: "own start 2: 0".
  */
