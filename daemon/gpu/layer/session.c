@@ -11,7 +11,7 @@
 
 #include "gpu/layer/channel.h"
 #include "gpu/layer/fault.h"
-#include "gpu/layer/program.h"
+#include "gpu/layer/listening.h"
 #include "gpu/layer/renderdoc.h"
 #include "gpu/layer/report.h"
 #include "gpu/layer/session_state.h"
@@ -19,21 +19,13 @@
 #include "gpu/layer/wish.h"
 
 #define FRAME_TOLD_NS UINT64_C(100000000) /* frame lines are that far apart */
-#define STOP_MS       200                 /* a stop waits so long for the program's next call */
 #define IN_FLIGHT_MS                                                                               \
 	1000 /* a capture begins that late at most, when submits of other threads do not return */
 #define EXIT_LOCK_S 5 /* the exit handler waits so long for a call that is under way */
 
 struct session_state session = {.lock = PTHREAD_MUTEX_INITIALIZER, .channel = {-1}};
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-static void close_channel(void)
+void session_close_channel(void)
 {
 	if (session.channel.fd >= 0) {
 		close(session.channel.fd);
@@ -41,11 +33,10 @@ static void close_channel(void)
 	session.channel.fd = -1;
 }
 
-/* The current frame; must: also when it was told already, or a moment ago. */
-static void tell_frame(bool must)
+void session_tell_frame(bool must)
 {
 	enum frame_rule rule = FRAME_SUBMIT;
-	uint64_t frame = 0, now = clock_ns(CLOCK_MONOTONIC);
+	uint64_t frame = 0, now = session_now_ns();
 	if (!must && session.has_told && now - session.told_ns < FRAME_TOLD_NS) {
 		return;
 	}
@@ -79,7 +70,7 @@ bool session_end_capture(bool by_program, struct fault *fault)
 {
 	struct renderdoc_document document;
 	bool is_made = renderdoc_end(&session.renderdoc, session.instance, &document, fault);
-	tell_frame(true);
+	session_tell_frame(true);
 	if (is_made) {
 		write_shaders();
 		report_document(
@@ -114,7 +105,7 @@ static void at_exit(void)
 	}
 	if (session.is_open) {
 		if (session.current != NULL) {
-			tell_frame(true);
+			session_tell_frame(true);
 		}
 		report_bye(&session.channel, "exit");
 	}
@@ -128,8 +119,8 @@ static void at_exit(void)
  */
 static void wait_for_submits(void)
 {
-	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + IN_FLIGHT_MS * UINT64_C(1000000);
-	while (atomic_load(&session.in_flight) > 0 && clock_ns(CLOCK_MONOTONIC) < end_ns) {
+	uint64_t end_ns = session_now_ns() + IN_FLIGHT_MS * UINT64_C(1000000);
+	while (atomic_load(&session.in_flight) > 0 && session_now_ns() < end_ns) {
 		sched_yield();
 	}
 }
@@ -227,7 +218,7 @@ void session_before_submit(struct session_submit *submit)
 	if (submit->note_shaders != NULL && frames_owns(frames, submit->counts)) {
 		submit->note_shaders(submit->submit);
 	}
-	tell_frame(false);
+	session_tell_frame(false);
 	submit->is_held = frames->state != FRAMES_IDLE;
 	if (!submit->is_held) {
 		atomic_fetch_add(&session.in_flight, 1);
@@ -251,7 +242,7 @@ void session_after_present(struct frame_counts *counts, void *instance)
 	pthread_mutex_lock(&session.lock);
 	session.current = counts;
 	take_step(frames_after_present(&session.frames, counts), counts, instance);
-	tell_frame(false);
+	session_tell_frame(false);
 	pthread_mutex_unlock(&session.lock);
 }
 
@@ -265,7 +256,7 @@ void session_label(const struct session_submit *place)
 		session.current = place->counts;
 		take_step(
 			frames_before_submit(frames, place->counts, true), place->counts, place->instance);
-		tell_frame(false);
+		session_tell_frame(false);
 	}
 	pthread_mutex_unlock(&session.lock);
 }
@@ -326,24 +317,13 @@ void session_device_gone(struct session_device *device)
 		end_capture();
 	}
 	if (take_out(device) && session.devices == NULL) {
-		tell_frame(true);
+		session_tell_frame(true);
 		report_bye(&session.channel, "destroyed");
 	}
 	if (session.current == device->counts) {
 		session.current = NULL;
 	}
 	pthread_mutex_unlock(&session.lock);
-}
-
-static bool check_rule(const struct wish *wish, struct fault *fault)
-{
-	if (session.api == SESSION_GL && wish->frames.rule == FRAME_SUBMIT) {
-		return fault_set(fault, "no_such_boundary",
-			"a program that uses GL has no submits: its frames end with eglSwapBuffers or "
-			"glXSwapBuffers (present), or begin with glPushDebugGroup (label); one that has "
-			"neither is recorded from a start to a stop (manual)");
-	}
-	return true;
 }
 
 bool session_check(struct fault *fault)
@@ -357,117 +337,6 @@ bool session_check(struct fault *fault)
 	}
 	return renderdoc_check(&session.renderdoc, fault);
 }
-
-static bool check_start(
-	const struct gpu_wire_message *message, struct wish *wish, struct fault *fault)
-{
-	return session_check(fault) && wish_read(message, wish, fault) && check_rule(wish, fault) &&
-		   renderdoc_can_write(wish->template, fault);
-}
-
-static void start(const struct gpu_wire_message *message)
-{
-	struct wish wish;
-	struct fault fault = {0};
-	bool is_good = check_start(message, &wish, &fault);
-	pthread_mutex_lock(&session.lock);
-	if (gpu_wire_get(message, "asked") != NULL) {
-		program_granted(message, is_good ? &wish : NULL, &fault);
-		pthread_mutex_unlock(&session.lock);
-		return;
-	}
-	if (is_good) {
-		is_good = frames_start(&session.frames, &wish.frames) ||
-				  fault_set(&fault, "busy",
-					  "a capture %s in this process already: one at a time is possible",
-					  session.frames.state == FRAMES_WAITING ? "waits" : "is under way");
-	}
-	if (is_good) {
-		session.wish = wish;
-		session.wants_work = session.api == SESSION_GL;
-	} else {
-		report_fault(&session.channel, &fault);
-	}
-	pthread_mutex_unlock(&session.lock);
-}
-
-static void stop(void)
-{
-	struct fault fault;
-	pthread_mutex_lock(&session.lock);
-	bool was_waiting = session.frames.state == FRAMES_WAITING;
-	program_cancel();
-	session.wants_work = session.api == SESSION_GL;
-	if (frames_stop(&session.frames)) {
-		session.stop_ns = clock_ns(CLOCK_MONOTONIC) + STOP_MS * UINT64_C(1000000);
-	} else {
-		fault_set(&fault, "not_capturing", "%s",
-			was_waiting ? "its first frame had not begun" : "no capture was started");
-		report_fault(&session.channel, &fault);
-	}
-	pthread_mutex_unlock(&session.lock);
-}
-
-static void heard(const struct gpu_wire_message *message)
-{
-	if (strcmp(message->word, "start") == 0) {
-		start(message);
-	} else if (strcmp(message->word, "stop") == 0) {
-		stop();
-	} else if (strcmp(message->word, "status") == 0) {
-		pthread_mutex_lock(&session.lock);
-		tell_frame(true);
-		pthread_mutex_unlock(&session.lock);
-	} else if (strcmp(message->word, "refused") == 0) {
-		pthread_mutex_lock(&session.lock);
-		program_refused(message);
-		pthread_mutex_unlock(&session.lock);
-	}
-	pthread_mutex_lock(&session.lock);
-	session.is_greeted = true;
-	pthread_cond_broadcast(&session.heard);
-	pthread_mutex_unlock(&session.lock);
-}
-
-/* What is captured is kept, although nobody asks for it any more: the next profd, or a person, may. */
-static void lost(void)
-{
-	pthread_mutex_lock(&session.lock);
-	session.is_lost = session.is_greeted = true;
-	session.stop_ns = clock_ns(CLOCK_MONOTONIC) + STOP_MS * UINT64_C(1000000);
-	frames_stop(&session.frames);
-	pthread_cond_broadcast(&session.heard);
-	pthread_mutex_unlock(&session.lock);
-}
-
-/* A program that submits nothing any more has no place where a stop could take effect. */
-static int tick(void)
-{
-	int wait_ms = -1;
-	pthread_mutex_lock(&session.lock);
-	if (session.frames.state == FRAMES_CAPTURING && session.frames.is_stopping) {
-		uint64_t now = clock_ns(CLOCK_MONOTONIC);
-		if (now >= session.stop_ns) {
-			end_capture();
-		} else {
-			wait_ms = (int)((session.stop_ns - now) / 1000000) + 1;
-		}
-	}
-	if (session.is_lost && session.frames.state != FRAMES_CAPTURING) {
-		session.is_open = false;
-		close_channel();
-		wait_ms = 0;
-	}
-	pthread_mutex_unlock(&session.lock);
-	return wait_ms;
-}
-
-static bool is_done(void)
-{
-	return !session_is_open();
-}
-
-static const struct channel_listener listener = {heard, lost, tick, is_done};
 
 /* Where RenderDoc is cannot be asked for; but what is below us is known, and what is loaded. */
 static const char *find_order(const void *const *below, unsigned count)
@@ -486,7 +355,7 @@ static const char *find_order(const void *const *below, unsigned count)
 /* A child that goes on without exec is another process to profd: it says hello when it makes an instance of its own. */
 static void forget_in_child(void)
 {
-	close_channel();
+	session_close_channel();
 	memset(&session, 0, sizeof(session));
 	session.channel.fd = -1;
 	pthread_mutex_init(&session.lock, NULL);
@@ -518,7 +387,7 @@ void session_hello(enum session_api api, const void *const *below, unsigned coun
 			session.is_open = true;
 			report_hello(&session.channel, token, api == SESSION_GL ? "gl" : "vulkan",
 				session.order, &session.renderdoc);
-			session.is_open = channel_listen(&session.channel, &listener);
+			session.is_open = channel_listen(&session.channel, &listening);
 		}
 	}
 	pthread_mutex_unlock(&session.lock);
@@ -526,7 +395,7 @@ void session_hello(enum session_api api, const void *const *below, unsigned coun
 
 void session_wait_for_greeting(void)
 {
-	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + GPU_WIRE_GREETING_MS * UINT64_C(1000000);
+	uint64_t end_ns = session_now_ns() + GPU_WIRE_GREETING_MS * UINT64_C(1000000);
 	struct timespec end = {(time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000)};
 	pthread_mutex_lock(&session.lock);
 	while (session_is_open() && !session.is_greeted &&

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "gpu/layer/channel.h"
 #include "gpu/layer/fault.h"
@@ -14,7 +15,7 @@
 #include "gpu/layer/shaders.h"
 #include "gpu/layer/wish.h"
 
-/* What session.c and program.c share, and nobody else. All of it under the lock, but what is atomic. */
+/* What session.c, program.c and listening.c share, and nobody else. All of it under the lock, but what is atomic. */
 
 enum asking_state {
 	ASKING_NOT,
@@ -57,6 +58,18 @@ struct session_state {
 };
 
 extern struct session_state session;
+
+static inline uint64_t session_now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+void session_close_channel(void);
+
+/* Tells of the current frame; must: also when it was told already, or a moment ago. */
+void session_tell_frame(bool must);
 
 /* A start is possible in this process. */
 bool session_check(struct fault *fault);
