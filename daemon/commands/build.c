@@ -160,6 +160,18 @@ static void settle(struct daemon *daemon)
 	}
 }
 
+/* A capture of the build can end after it, begun by another client or by the program itself. */
+static void pass_on_captures(const struct build *build, const char *build_key)
+{
+	struct daemon *daemon = build->daemon;
+	for (size_t i = 0; i < build->captures.len; i++) {
+		const char *id = build->captures.items[i].id;
+		if (captures_find(daemon->captures, id) != NULL) {
+			events_pass_on(daemon->events, build_key, id);
+		}
+	}
+}
+
 static void on_exited(void *context, struct process *process)
 {
 	struct build *build = context;
@@ -171,6 +183,7 @@ static void on_exited(void *context, struct process *process)
 	}
 	release_gpu(build);
 	publish(daemon, process, EVENT_PROCESS_EXITED, EVENTS_LOSSLESS, exit_params(process));
+	pass_on_captures(build, subject.build_key);
 	/* Its name may be used again, by a build of which these clients did not ask to hear. */
 	events_forget(daemon->events, &subject);
 	build->pid = process_pid(process);

@@ -207,6 +207,18 @@ bool events_subscribe(
 		   (subject->capture_id == NULL || imply(events, client, NULL, subject->capture_id));
 }
 
+bool events_pass_on(struct events *events, const char *build_key, const char *capture_id)
+{
+	size_t count = events->subscriptions.len; /* those that are added are to the capture */
+	for (size_t i = 0; i < count; i++) {
+		const struct subscription *known = &events->subscriptions.items[i];
+		if (is_implied(known, build_key, NULL) && !imply(events, known->client, NULL, capture_id)) {
+			return false;
+		}
+	}
+	return true;
+}
+
 /* Removes those for which must_go is true. */
 static void remove_where(struct events *events,
 	bool (*must_go)(const struct subscription *subscription, const void *what), const void *what)

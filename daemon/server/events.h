@@ -58,6 +58,9 @@ bool events_reach(const struct events *events, uint64_t since_seq);
 /* Sends the client what is kept after since_seq and matches its subscription. */
 void events_replay(struct events *events, struct client *client, uint64_t id, uint64_t since_seq);
 
+/* Whoever hears of the build by events_subscribe hears of its capture, too, also when the build is forgotten. False: memory is out. */
+bool events_pass_on(struct events *events, const char *build_key, const char *capture_id);
+
 /* Nothing about this subject will ever come again, to those that events_subscribe let hear of it. */
 void events_forget(struct events *events, const struct events_subject *subject);
 

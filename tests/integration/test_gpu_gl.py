@@ -274,7 +274,7 @@ def test_from_launch_to_document():
         client.call("LaunchProcess", argv=[*map(str, program), "--own-phases", "start=1,stop=2"], build_id="engine", gpu={"api": "gl"})
         client.wait_event("ProcessExited")
         started = client.wait_event("GpuTraceStarted", frame_by="manual")
-        finished = client.call("WaitCapture", capture_id=started["capture_id"])
+        finished = client.wait_event("GpuTraceFinished", capture_id=started["capture_id"])
         assert (finished["label"], finished["reason"]) == ("phase 1", "stopped") and groups_of(finished["trace_path"]) == frames(1, 2), finished
         for argv, params, code, detail, hint in ((program, {"frame_by": "submit", "frames": 1}, "unsupported", "no_such_boundary", "frame_by"),
                                                  ([*program, "--surfaceless"], {"start_frame": 3}, "gpu_no_calls", "gpu_idle", "label:"),

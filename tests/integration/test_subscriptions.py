@@ -52,6 +52,22 @@ def test_a_subscriber_hears_what_others_do():
         assert error.code == "bad_params" and subscription["subscription_id"] in error.message, error.message
 
 
+def test_whoever_launched_hears_of_the_end_of_captures_that_others_began():
+    with Daemon() as daemon:
+        launcher, other = daemon.connect(), daemon.connect()
+        launcher.call("LaunchProcess", argv=["sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"], build_id="mine", hold=True)
+        begun = other.call("StartSamplingProfile", build_id="mine")["capture_id"]
+        launcher.call("ResumeProcess", build_id="mine")
+        launcher.wait_event("ProcessExited", build_id="mine")
+        for client in (launcher, other):
+            assert client.wait_event("SamplingProfileFinished", capture_id=begun)["reason"] == "target_exited"
+        # Of the next build of that name it has not asked to hear.
+        other.call("LaunchProcess", argv=["true"], build_id="mine")
+        other.wait_event("ProcessExited", build_id="mine")
+        settle(launcher)
+        assert names(heard(launcher)).count("ProcessExited") == 1, names(heard(launcher))
+
+
 def test_filters_by_name_build_and_capture():
     with Daemon() as daemon:
         doer = daemon.connect()

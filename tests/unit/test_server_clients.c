@@ -55,6 +55,26 @@ static void a_half_closed_client_gets_its_events_to_the_end(void **state)
 	hang_up(end);
 }
 
+static void who_hears_of_a_build_hears_of_the_end_of_a_capture_that_outlives_it(void **state)
+{
+	struct fixture *fixture = *state;
+	struct peer_end *end = dial(fixture), *other = dial(fixture);
+	say(fixture, end, "{\"id\":1,\"method\":\"Watch\",\"params\":{\"build\":\"b\"}}");
+	say(fixture, other, "{\"id\":1,\"method\":\"Watch\",\"params\":{\"build\":\"of others\"}}");
+	assert_hears(fixture, end, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}");
+	assert_hears(fixture, other, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}");
+	assert_true(events_pass_on(server_events(fixture->server), "b", "c"));
+	assert_true(events_pass_on(server_events(fixture->server), "b", "c"));
+	events_forget(server_events(fixture->server), &(struct events_subject){.build_key = "b"});
+	publish(fixture, "Last", EVENTS_LOSSLESS, "b", "c", NULL);
+	assert_hears(fixture, end, "{\"jsonrpc\":\"2.0\",\"method\":\"Last\",\"params\":{\"seq\":1}}");
+	publish(fixture, "New", EVENTS_LOSSLESS, "b", NULL, NULL);
+	assert_silent(fixture, end);
+	assert_silent(fixture, other);
+	hang_up(end);
+	hang_up(other);
+}
+
 static void a_half_closed_client_may_be_subscribed_right_after_its_last_reply(void **state)
 {
 	struct fixture *fixture = *state;
@@ -421,6 +441,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		DIALOGUE(a_half_closed_client_gets_the_replies_it_waits_for),
 		DIALOGUE(a_half_closed_client_gets_its_events_to_the_end),
+		DIALOGUE(who_hears_of_a_build_hears_of_the_end_of_a_capture_that_outlives_it),
 		DIALOGUE(a_half_closed_client_may_be_subscribed_right_after_its_last_reply),
 		DIALOGUE(a_half_closed_client_does_not_stay_for_a_build),
 		DIALOGUE(a_half_closed_client_without_business_is_closed),
