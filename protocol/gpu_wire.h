@@ -27,8 +27,8 @@
  *       at each vkCreateDevice, and when a context is first current (uuid all 0, index 0, type cpu or other); uuid: 32 hexadecimal digits, all 0 when an old instance does not tell; index: among the instance's devices
  *   frame n= by=submit|present|label
  *       the frame that has begun last, at most 10 a second, and the last one before a document and a bye
- *   capturing frame= wall_ns= mono_ns=
- *       a document begins with this frame; CLOCK_REALTIME, CLOCK_MONOTONIC
+ *   capturing frame= wall_ns= mono_ns= name= uuid= index=
+ *       a document begins with this frame; CLOCK_REALTIME, CLOCK_MONOTONIC; of the device that was told so
  *   shader hash= bytes= stage= entry=
  *       before the document that it belongs to: a submit of the captured frames used this entry point of a module of so many bytes, for
  *       this stage (vertex, tess_control, tess_evaluation, geometry, fragment, compute, task, mesh, other). hash: SHA-256 of its
@@ -43,16 +43,19 @@
  *       label is for people and may be empty. Answered at once by a start with asked=n, or by refused
  *   fault code= text=
  *       codes: layer_order renderdoc_missing renderdoc_too_old document_missing not_capturing busy start_failed output_not_writable
- *       no_such_boundary
+ *       no_such_boundary device_not_found device_ambiguous. The last two: of what PROFD_GPU_DEVICE says (protocol/gpu_pick.h); the program sees all devices
+ *       then, and each start is answered by it
  *   bye why=destroyed|exit
  *       the program's last device is gone (it may make another), or it exits normally
  *
  * profd → layer
- *   start by=auto|submit|present|label|manual [label=PREFIX] first=N last=N template=PATH
+ *   start by=auto|submit|present|label|manual [label=PREFIX] [device=WISH] first=N last=N template=PATH
  *       frames from 0, both included, counted since the device was made; by label from this start when that was later. submit: each submit
  *       with command buffers is a frame; present: a frame ends with a present; label: a submit with a debug label that begins with the
  *       prefix opens a frame; auto: present once the device has a swapchain or has presented, until then submit. manual has neither first
  *       nor last: from the next submit or present until stop. A PATH has less than GPU_WIRE_PATH_BYTES and is absolute; RenderDoc adds to it.
+ *       WISH: only the process's devices that it means (protocol/gpu_pick.h) come into question, also those that are still to be made; when it may mean several,
+ *       the first of them to come to the frame.
  *   start by=… next=N template=PATH
  *       the next N frames
  *   start by=manual asked=N template=PATH

@@ -63,7 +63,8 @@
 #define LIMIT_CHUNK_BYTES         (1024 * 1024) /* a journal chunk's payload */
 
 /* GPU traces: what processes with our layer in them may say (protocol/gpu_wire.h). */
-#define LIMIT_GPU_LINKS         8 /* processes of one armed build at once */
+#define LIMIT_GPU_LINKS         8  /* processes of one armed build at once */
+#define LIMIT_GPU_DEVICES       16 /* different ones that are remembered of a process */
 #define LIMIT_GPU_BYTES_PER_S   (1024 * 1024)
 #define LIMIT_GPU_HELLO_MS      5000                  /* until the first line is there */
 #define LIMIT_GPU_WAIT_MS       (24 * 60 * 60 * 1000) /* the largest timeout_ms */

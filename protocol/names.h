@@ -42,6 +42,8 @@
 #define ENV_GPU        "PROFD_GPU"
 #define ENV_GPU_SOCKET "PROFD_GPU_SOCKET"
 #define ENV_GPU_TOKEN  "PROFD_GPU_TOKEN"
+/* The GPU that the program is to see (protocol/gpu_pick.h); empty: each. */
+#define ENV_GPU_DEVICE "PROFD_GPU_DEVICE"
 /* What switches RenderDoc's layer on in it. */
 #define ENV_GPU_RENDERDOC "PROFD_GPU_RENDERDOC"
 /* The layer's library, for the program's own calls (client/gpu/profd_gpu.h); empty or unset: it may not. */

@@ -66,6 +66,17 @@ static void explain_no_calls(const struct trace_ending *ending, struct error *er
 	}
 }
 
+static void explain_other_device(const struct trace_ending *ending, struct error *err)
+{
+	const struct gpu_status *status = &ending->status;
+	char when[WHEN_BYTES];
+	describe_when(ending, when);
+	error_set(err, ERROR_GPU_NO_CALLS, "%s did not use a GPU %.80s, it used %s: %s", status->exe,
+		ending->range->device, status->made, when);
+	no_calls(err, "device_not_used",
+		"name one that it uses, or launch it with that device in gpu, so that it sees no other");
+}
+
 static void explain_frames(const struct trace_ending *ending, struct error *err)
 {
 	const struct gpu_status *status = &ending->status;
@@ -107,6 +118,8 @@ void trace_failure_explain(const struct trace_ending *ending, struct error *err)
 			ending->first_frame);
 		error_detail(err, "exited_mid_capture");
 		error_hint(err, "let the program end by itself, or record fewer frames");
+	} else if (status->devices > 0 && !status->has_wished) {
+		explain_other_device(ending, err);
 	} else if (status->devices == 0 || !has_worked(ending)) {
 		explain_no_calls(ending, err);
 	} else {
@@ -130,8 +143,10 @@ bool trace_failure_is_late(const struct trace_ending *ending, struct error *err)
 	/* That it is in frame 0 a program says also before the frame has begun. */
 	bool has_passed = status->frame > range->first ||
 					  (status->frame == range->first && (range->first > 0 || ending->is_refused));
-	if (ending->has_begun || !range->has_frames || !status->has_frame || status->devices == 0 ||
-		!is_comparable(ending) || !has_passed) {
+	/* The frames that are known are those of the device that began its frame last. */
+	bool is_known = range->device[0] == '\0' || ending->is_refused;
+	if (!is_known || ending->has_begun || !range->has_frames || !status->has_frame ||
+		status->devices == 0 || !is_comparable(ending) || !has_passed) {
 		return false;
 	}
 	error_set(err, ERROR_GPU_FRAME_NOT_REACHED,

@@ -24,7 +24,7 @@ struct trace_ending {
 
 /* No process ever made a Vulkan instance with our layer in it: only a probe can tell whether that is the machine's doing. */
 bool trace_failure_needs_probe(const struct trace_ending *ending);
-/* gpu_no_calls (layer_not_loaded, no_device, gpu_idle), gpu_frame_not_reached (frames_not_reached), interrupted (exited_mid_capture). */
+/* gpu_no_calls (layer_not_loaded, no_device, device_not_used, gpu_idle), gpu_frame_not_reached (frames_not_reached), interrupted (exited_mid_capture). */
 void trace_failure_explain(const struct trace_ending *ending, struct error *err);
 /* The layer could not begin because the first frame was over already: gpu_frame_not_reached, frame_passed. False: that is not why. */
 bool trace_failure_is_late(const struct trace_ending *ending, struct error *err);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "commands/arming.h"
 #include "commands/build.h"
+#include "commands/device_check.h"
 #include "commands/methods.h"
 #include "commands/params.h"
 #include "protocol/limits.h"
@@ -230,8 +231,11 @@ static bool arm(struct daemon *daemon, const json_t *params, struct build *build
 	if (!json_is_object(gpu)) {
 		return true;
 	}
+	char **environment = arming_environment_of_gate((pid_t)command_integer(params, "pid", 0), err);
 	struct gpu_program *program =
-		arming_create_gated(daemon, gpu, (pid_t)command_integer(params, "pid", 0), err);
+		environment != NULL ? arming_create(daemon, gpu, (const char *const *)environment, err)
+							: NULL;
+	free(environment);
 	if (program != NULL) {
 		build_take_gpu(build, program, arming_lets_program_ask(gpu));
 	}
@@ -248,7 +252,7 @@ static json_t *reply_of(const struct daemon *daemon, const struct process *proce
 	return record;
 }
 
-static void adopt_process(struct daemon *daemon, struct request *request, const json_t *params)
+static void adopt_now(struct daemon *daemon, struct request *request, const json_t *params)
 {
 	struct error err = {0};
 	struct build *build = build_create(daemon);
@@ -264,6 +268,21 @@ static void adopt_process(struct daemon *daemon, struct request *request, const 
 		return;
 	}
 	request_reply(request, reply_of(daemon, process));
+}
+
+static void adopt_process(struct daemon *daemon, struct request *request, const json_t *params)
+{
+	struct error err = {0};
+	if (!arming_needs_check(json_object_get(params, "gpu"))) {
+		adopt_now(daemon, request, params);
+		return;
+	}
+	char **environment = arming_environment_of_gate((pid_t)command_integer(params, "pid", 0), &err);
+	if (environment != NULL) {
+		device_check(daemon, request, params, environment, adopt_now);
+	} else {
+		request_fail(request, &err);
+	}
 }
 
 static const struct param params_table[] = {

@@ -64,8 +64,9 @@ static const struct param params_table[] = {
 		.about = "A document holds the GPU's data and shaders, to be inspected and stepped."},
 	{.name = "device",
 		.type = PARAM_STRING,
-		.is_unsupported = true,
-		.about = "The GPU, by name, index or uuid."},
+		.min = 1,
+		.max = GPU_PICK_WISH_BYTES - 1,
+		.about = "Which of the program's GPUs, by name, index or uuid; left out: each."},
 	{.name = "output_dir",
 		.type = PARAM_PATH,
 		.about =
@@ -121,6 +122,7 @@ static bool read_boundary(const json_t *params, struct gpu_range *range, struct 
 /* Frames by number, so many frames, a time, or none of it: until it is stopped. */
 static bool read_range(const json_t *params, struct gpu_range *range, struct error *err)
 {
+	snprintf(range->device, sizeof(range->device), "%s", command_string(params, "device", ""));
 	range->has_frames = has(params, "start_frame");
 	range->first = (uint64_t)command_integer(params, "start_frame", 0);
 	range->last = (uint64_t)command_integer(params, "end_frame", (int64_t)range->first);
@@ -218,8 +220,8 @@ static void start_gpu_trace(struct daemon *daemon, struct request *request, cons
 static const char *const events[] = {EVENT_GPU_TRACE_STARTED, EVENT_GPU_TRACE_PROGRESS,
 	EVENT_GPU_TRACE_FINISHED, EVENT_GPU_TRACE_FAILED, NULL};
 static const char *const errors[] = {"build_not_found", "build_not_running", "gpu_not_armed",
-	"gpu_frame_not_reached", "capture_busy", "not_permitted", "unsupported", "backend_unavailable",
-	"limit_exceeded", "disk_full", "io", "shutting_down", NULL};
+	"gpu_no_calls", "gpu_frame_not_reached", "capture_busy", "not_permitted", "unsupported",
+	"backend_unavailable", "limit_exceeded", "disk_full", "io", "shutting_down", NULL};
 
 const struct command start_gpu_trace_command = {
 	.name = "StartGpuTrace",

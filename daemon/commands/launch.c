@@ -6,6 +6,7 @@
 #include "base/vec.h"
 #include "commands/arming.h"
 #include "commands/build.h"
+#include "commands/device_check.h"
 #include "commands/methods.h"
 #include "commands/params.h"
 #include "commands/sampling.h"
@@ -130,8 +131,12 @@ static bool arm(struct daemon *daemon, struct arguments *arguments, const json_t
 	if (!json_is_object(gpu)) {
 		return true;
 	}
-	struct gpu_program *program = arming_create(
-		daemon, gpu, (const char *const *)arguments->env.items, is_exact(params), err);
+	char **environment =
+		arming_environment_of((const char *const *)arguments->env.items, is_exact(params), err);
+	struct gpu_program *program =
+		environment != NULL ? arming_create(daemon, gpu, (const char *const *)environment, err)
+							: NULL;
+	free(environment);
 	if (program == NULL) {
 		return false;
 	}
@@ -302,7 +307,7 @@ static struct process_options options_of(const json_t *params, const struct argu
 	};
 }
 
-static void launch_process(struct daemon *daemon, struct request *request, const json_t *params)
+static void launch(struct daemon *daemon, struct request *request, const json_t *params)
 {
 	struct error err = {0};
 	struct arguments arguments = {0};
@@ -325,6 +330,26 @@ static void launch_process(struct daemon *daemon, struct request *request, const
 		return;
 	}
 	build_begin(build, process);
+}
+
+static void launch_process(struct daemon *daemon, struct request *request, const json_t *params)
+{
+	struct error err = {0};
+	struct arguments arguments = {0};
+	if (!arming_needs_check(json_object_get(params, "gpu"))) {
+		launch(daemon, request, params);
+		return;
+	}
+	char **environment = fill_env(&arguments, json_object_get(params, "env"), &err)
+							 ? arming_environment_of(
+								   (const char *const *)arguments.env.items, is_exact(params), &err)
+							 : NULL;
+	arguments_finish(&arguments);
+	if (environment != NULL) {
+		device_check(daemon, request, params, environment, launch);
+	} else {
+		request_fail(request, &err);
+	}
 }
 
 static const char *const env_modes[] = {"overlay", "exact", NULL};

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/vec.h"
+#include "gpu/devices.h"
 #include "gpu/fault.h"
 #include "gpu/link.h"
 #include "protocol/limits.h"
@@ -26,13 +27,14 @@ struct channel {
 	void *context;
 	const struct gpu_server *server; /* NULL: nobody answers */
 	void *server_context;
-	struct link *asker;              /* whose wish is being answered; NULL */
-	uint64_t asked;                  /* its number */
-	struct gpu_wire_line start_line; /* of the recording that was started last */
-	bool is_started;                 /* and has not ended; */
-	bool is_answer;                  /* to the recorder's own wish: nobody else gets it */
-	struct link *recorder;           /* this one was told of it; NULL: none yet */
-	bool has_begun;                  /* it said that it records */
+	char device[GPU_PICK_WISH_BYTES]; /* that the recording started last is for; "": each */
+	struct link *asker;               /* whose wish is being answered; NULL */
+	uint64_t asked;                   /* its number */
+	struct gpu_wire_line start_line;  /* of the recording that was started last */
+	bool is_started;                  /* and has not ended; */
+	bool is_answer;                   /* to the recorder's own wish: nobody else gets it */
+	struct link *recorder;            /* this one was told of it; NULL: none yet */
+	bool has_begun;                   /* it said that it records */
 	bool is_closed;
 	struct gpu_status status; /* the counts, and what the recorder last was */
 };
@@ -54,17 +56,31 @@ void channel_serve(struct channel *channel, const struct gpu_server *server, voi
 	channel->server_context = context;
 }
 
+/* It has a device that the recording is, or may be, for. */
+static bool has_wished(const struct channel *channel, const struct link_facts *facts)
+{
+	return facts->devices > 0 &&
+		   (channel->device[0] == '\0' || devices_pick(facts->made, facts->made_count,
+											  channel->device, NULL) != GPU_PICK_NONE);
+}
+
+/* 2: it works with the wished GPU; 1: it may come to that; 0: it works with others. */
+static int rank(const struct channel *channel, const struct link *link)
+{
+	const struct link_facts *facts = link_facts(link);
+	return has_wished(channel, facts) ? 2 : facts->devices == 0;
+}
+
 /* Who works most with the GPU, or will; NULL: nobody is there. */
 static struct link *choose(const struct channel *channel)
 {
 	struct link *best = NULL;
 	for (size_t i = 0; i < channel->links.len; i++) {
 		struct link *link = channel->links.items[i];
-		const struct link_facts *facts = link_facts(link);
-		const struct link_facts *known = best != NULL ? link_facts(best) : NULL;
-		if (facts->is_greeted &&
-			(known == NULL || (facts->devices > 0) > (known->devices > 0) ||
-				((facts->devices > 0) == (known->devices > 0) && facts->frame > known->frame))) {
+		if (link_facts(link)->is_greeted &&
+			(best == NULL || rank(channel, link) > rank(channel, best) ||
+				(rank(channel, link) == rank(channel, best) &&
+					link_facts(link)->frame > link_facts(best)->frame))) {
 			best = link;
 		}
 	}
@@ -131,12 +147,26 @@ static void on_hello(void *context, struct link *link)
 	remember(channel);
 }
 
+/* Its last device joins those that are told to people, once. */
+static void list(struct channel *channel, const struct link_facts *facts)
+{
+	char text[DEVICES_NAMES_BYTES];
+	char *made = channel->status.made;
+	size_t used = strlen(made), size = sizeof(channel->status.made);
+	devices_names(&facts->device, 1, NULL, text, sizeof(text));
+	if (strstr(made, text) == NULL && used + strlen(text) + 3 <= size) {
+		snprintf(made + used, size - used, "%s%s", used > 0 ? ", " : "", text);
+	}
+}
+
 static void on_device(void *context, struct link *link)
 {
 	struct channel *channel = context;
-	(void)link;
+	const struct link_facts *facts = link_facts(link);
 	channel->status.devices++;
-	if (channel->recorder == NULL || link_facts(channel->recorder)->devices == 0) {
+	list(channel, facts);
+	channel->status.has_wished = channel->status.has_wished || has_wished(channel, facts);
+	if (channel->recorder == NULL || rank(channel, channel->recorder) < 2) {
 		appoint(channel);
 	}
 	remember(channel);
@@ -430,11 +460,51 @@ static bool describe(
 	} else if (range->next > 0) {
 		gpu_wire_number(line, "next", range->next);
 	}
+	if (range->device[0] != '\0') {
+		gpu_wire_text(line, "device", range->device);
+	}
 	if (channel->asker != NULL) {
 		gpu_wire_number(line, "asked", channel->asked);
 	}
 	gpu_wire_text(line, "template", range->path_template);
 	return strlen(range->path_template) < GPU_WIRE_PATH_BYTES && gpu_wire_end(line);
+}
+
+/* Whether one has a device that is wished for, and whether one may still make it. False: err; one of its devices may be meant as well as another. */
+static bool look_for_device(struct channel *channel, bool *is_hopeless, struct error *err)
+{
+	size_t working = 0, others = 0;
+	channel->status.has_wished = false;
+	for (size_t i = 0; i < channel->links.len; i++) {
+		const struct link_facts *facts = link_facts(channel->links.items[i]);
+		bool has_device = has_wished(channel, facts);
+		channel->status.has_wished = channel->status.has_wished || has_device;
+		working += facts->devices > 0;
+		others += facts->is_greeted && facts->devices == 0;
+		if (has_device && channel->device[0] != '\0' &&
+			!devices_check(
+				facts->made, facts->made_count, channel->device, ERROR_BAD_PARAMS, err)) {
+			return false;
+		}
+	}
+	*is_hopeless = working > 0 && others == 0 && !channel->status.has_wished;
+	return true;
+}
+
+static bool choose_device(struct channel *channel, const struct gpu_range *range, struct error *err)
+{
+	bool is_hopeless = false;
+	memcpy(channel->device, range->device, sizeof(channel->device));
+	if (!look_for_device(channel, &is_hopeless, err)) {
+		return false;
+	}
+	if (!is_hopeless) {
+		return true;
+	}
+	error_set(err, ERROR_GPU_NO_CALLS, "the program does not use a GPU %.80s: it uses %s",
+		range->device, channel->status.made);
+	error_detail(err, "device_not_used");
+	return error_hint(err, "name one that it uses, or launch it with that device in gpu");
 }
 
 bool channel_start(struct channel *channel, const struct gpu_range *range, struct error *err)
@@ -449,6 +519,9 @@ bool channel_start(struct channel *channel, const struct gpu_range *range, struc
 			"the path of the document, %s, is too long to be told to the program",
 			range->path_template);
 		return error_hint(err, "choose a shorter output_dir, or one without unusual characters");
+	}
+	if (!choose_device(channel, range, err)) {
+		return false;
 	}
 	channel->start_line = line;
 	channel->is_started = true;

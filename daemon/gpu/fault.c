@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "gpu/devices.h"
+
 #define TEXT_BYTES 1024 /* of what the layer says about it */
 
 static const struct {
@@ -28,6 +30,11 @@ static const struct {
 		"wait for its end"},
 	{"start_failed", ERROR_BACKEND_UNAVAILABLE, "RenderDoc did not begin to record",
 		"RenderDoc's own log is in $TMPDIR/RenderDoc of the program"},
+	{"device_not_found", ERROR_BACKEND_UNAVAILABLE,
+		"the GPU that the program was to see is not there, so that it sees all", DEVICES_HINT},
+	{"device_ambiguous", ERROR_BACKEND_UNAVAILABLE,
+		"the GPU that the program was to see may be one of several, so that it sees all",
+		DEVICES_HINT},
 	{"no_such_boundary", ERROR_UNSUPPORTED, "the program has no such frames",
 		"choose another frame_by, or none"},
 	{"output_not_writable", ERROR_IO, "the program cannot write into the capture's folder",

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "protocol/error.h"
+#include "protocol/gpu_pick.h"
 
 /*
  * Recording what a program does with the GPU. A backend is a const struct gpu_backend; what it does to one program goes
@@ -52,6 +53,8 @@ struct gpu_range {
 	bool has_frames;
 	uint64_t first, last; /* with has_frames; both included */
 	uint64_t next;        /* without: so many from the next on; 0: from the next until stop */
+	/* Of the program's devices (protocol/gpu_pick.h); "": each. */
+	char device[GPU_PICK_WISH_BYTES];
 	/* What is written begins with this path (borrowed for the call); the backend adds to the name. */
 	const char *path_template;
 };
@@ -106,25 +109,31 @@ struct gpu_server {
 
 /* What is known of an armed program. Counts are of all its processes, also those that have ended. */
 struct gpu_status {
-	enum gpu_api api;         /* that it was armed for */
-	size_t connected;         /* processes that are at the other end now */
-	size_t processes;         /* that ever used the GPU's programming interface */
-	size_t devices;           /* that they made */
-	bool has_frame;           /* a frame was told of, by the process that records or would */
-	uint64_t frame;           /* the last of them */
-	bool has_begun;           /* the recording that was started last has begun, */
-	pid_t pid;                /* in this process (0: none yet) */
-	char exe[512];            /* of that process, as it says itself */
-	char frame_by[16];        /* how it counts: submit, present, label; "" until it is known */
-	char version[32];         /* of what records, as that process says; "" when it is not known */
-	struct gpu_device device; /* that process's last; name "" until there is one */
+	enum gpu_api api;  /* that it was armed for */
+	size_t connected;  /* processes that are at the other end now */
+	size_t processes;  /* that ever used the GPU's programming interface */
+	size_t devices;    /* that they made */
+	bool has_frame;    /* a frame was told of, by the process that records or would */
+	uint64_t frame;    /* the last of them */
+	bool has_begun;    /* the recording that was started last has begun, */
+	pid_t pid;         /* in this process (0: none yet) */
+	char exe[512];     /* of that process, as it says itself */
+	char frame_by[16]; /* how it counts: submit, present, label; "" until it is known */
+	char version[32];  /* of what records, as that process says; "" when it is not known */
+	/* That process's last or, since a recording has begun, the one that is recorded; name "" until there is one. */
+	struct gpu_device device;
+	bool has_wished; /* a device was made that the recording started last is for */
+	char made[1024]; /* the devices that the program made, for people; "" */
 };
+
+#define GPU_FINDING_MOST 16
 
 /* What a probe found. */
 struct gpu_finding {
 	char version[64];  /* of what records; "" */
 	char devices[512]; /* names, separated by ", "; "" */
 	size_t device_count;
+	struct gpu_device list[GPU_FINDING_MOST]; /* device_count of them, without their drivers */
 };
 
 struct gpu_arming {
@@ -134,6 +143,7 @@ struct gpu_arming {
 	/* All of the environment that the program would have, "NAME=value", NULL-terminated; borrowed for the call. */
 	const char *const *environment;
 	bool lets_program_ask; /* else its own calls do nothing */
+	const char *device; /* the GPU that the program is to see (protocol/gpu_pick.h); NULL: each */
 };
 
 /* One way to record. Each has a fake in tests/support or tests/integration. */
@@ -160,7 +170,10 @@ struct gpu_backend {
 	void (*listen)(struct gpu_armed *armed, const struct gpu_listener *listener, void *context);
 	/* Who answers from now on; NULL: nobody, and every wish is refused. */
 	void (*serve)(struct gpu_armed *armed, const struct gpu_server *server, void *context);
-	/* Records range, in the process that works with the GPU, or in the first that will. False: err; it is being recorded already (capture_busy). */
+	/*
+	 * Records range, in the process that works with the GPU, or in the first that will. False: err; it is being recorded already (capture_busy), or has made
+	 * its devices and none is range's (gpu_no_calls, device_not_used), or several may be (bad_params, device_ambiguous).
+	 */
 	bool (*start)(struct gpu_armed *armed, const struct gpu_range *range, struct error *err);
 	/* Ends what start began: what was recorded is written, and told as a document, or as a fault. False: there is no process that could do either, and
 	 * nothing will be told. */

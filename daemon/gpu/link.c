@@ -121,6 +121,20 @@ static bool take_hello(struct link *link, const struct gpu_wire_message *message
 	return true;
 }
 
+/* NULL: it was not told of. */
+static const struct gpu_device *find_made(
+	const struct link_facts *facts, const char *name, const char *uuid, uint64_t index)
+{
+	for (size_t i = 0; i < facts->made_count; i++) {
+		const struct gpu_device *made = &facts->made[i];
+		if (strcmp(made->name, name) == 0 && strcmp(made->uuid, uuid) == 0 &&
+			made->index == index) {
+			return made;
+		}
+	}
+	return NULL;
+}
+
 static bool take_device(struct link *link, const struct gpu_wire_message *message)
 {
 	static const char *const types[] = {"cpu", "discrete", "integrated", "virtual", "other", NULL};
@@ -137,6 +151,10 @@ static bool take_device(struct link *link, const struct gpu_wire_message *messag
 	copy(device.type, sizeof(device.type), type);
 	link->facts.device = device;
 	link->facts.devices++;
+	if (find_made(&link->facts, device.name, device.uuid, device.index) == NULL &&
+		link->facts.made_count < LIMIT_GPU_DEVICES) {
+		link->facts.made[link->facts.made_count++] = device;
+	}
 	link->options.ops->device(link->options.context, link);
 	return true;
 }
@@ -156,6 +174,20 @@ static bool take_frame(struct link *link, const struct gpu_wire_message *message
 	return true;
 }
 
+/* What is told of the device is for the record alone; a device that was not told of before changes nothing. */
+static void take_recorded(struct link *link, const struct gpu_wire_message *message)
+{
+	uint64_t index = 0;
+	const char *name = gpu_wire_get(message, "name"), *uuid = gpu_wire_get(message, "uuid");
+	const struct gpu_device *made = NULL;
+	if (name != NULL && uuid != NULL && take_number(message, "index", UINT32_MAX, &index)) {
+		made = find_made(&link->facts, name, uuid, index);
+	}
+	if (made != NULL) {
+		link->facts.device = *made;
+	}
+}
+
 static bool take_capturing(struct link *link, const struct gpu_wire_message *message)
 {
 	uint64_t frame, wall_ns, mono_ns;
@@ -164,6 +196,7 @@ static bool take_capturing(struct link *link, const struct gpu_wire_message *mes
 		!take_number(message, "mono_ns", INT64_MAX, &mono_ns)) {
 		return false;
 	}
+	take_recorded(link, message);
 	link->options.ops->capturing(link->options.context, link, frame, wall_ns, mono_ns);
 	return true;
 }
@@ -247,7 +280,7 @@ static const struct word {
 		{"token", "pid", "ppid", "exe", "api", "order", "renderdoc", "renderdoc_api"}},
 	{"device", take_device, {"name", "type", "driver", "uuid", "index"}},
 	{"frame", take_frame, {"n", "by"}},
-	{"capturing", take_capturing, {"frame", "wall_ns", "mono_ns"}},
+	{"capturing", take_capturing, {"frame", "wall_ns", "mono_ns", "name", "uuid", "index"}},
 	{"shader", take_shader, {"hash", "bytes", "stage", "entry"}},
 	{"shaders", take_shaders, {"left_out"}},
 	{"document", take_document, {"path", "bytes", "first", "last", "by"}},

@@ -50,7 +50,9 @@ struct link_facts {
 	bool is_greeted;
 	char exe[512], version[32];
 	size_t devices;
-	struct gpu_device device; /* the last */
+	struct gpu_device device;                  /* the last, or the one that is recorded */
+	struct gpu_device made[LIMIT_GPU_DEVICES]; /* the different ones, */
+	size_t made_count;                         /* as long as there is room */
 	bool has_frame;
 	uint64_t frame;
 	char frame_by[16];

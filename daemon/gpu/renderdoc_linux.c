@@ -40,7 +40,7 @@ struct gpu_armed {
 	char folder[64]; /* 0700, ours alone; "" until it is made */
 	struct channel *channel;
 	VEC(char *) additions; /* owned texts; NULL-terminated once complete */
-	char **surroundings;   /* owned, with its texts; NULL */
+	char **surroundings;   /* owned, environment_copy's; NULL */
 };
 
 static bool out_of_memory(struct error *err)
@@ -103,34 +103,10 @@ static bool make_additions(struct gpu_armed *armed, const struct places *places,
 	return add(armed, ENV_GPU, "1", NULL, err) && add(armed, ENV_GPU_SOCKET, socket, NULL, err) &&
 		   add(armed, ENV_GPU_TOKEN, channel_token(armed->channel), NULL, err) &&
 		   add(armed, ENV_GPU_LIBRARY, arming->lets_program_ask ? library : "", NULL, err) &&
+		   add(armed, ENV_GPU_DEVICE, arming->device != NULL ? arming->device : "", NULL, err) &&
 		   (armed->api == GPU_GL || add_layers(armed, old, err)) &&
 		   add_preload(armed, places, old, err) &&
 		   (VEC_RESERVE(&armed->additions, armed->additions.len + 1) || out_of_memory(err));
-}
-
-static void free_texts(char **texts)
-{
-	for (size_t i = 0; texts != NULL && texts[i] != NULL; i++) {
-		free(texts[i]);
-	}
-	free(texts);
-}
-
-static char **copy_texts(char *const *texts)
-{
-	size_t count = 0;
-	while (texts[count] != NULL) {
-		count++;
-	}
-	char **copy = calloc(count + 1, sizeof(*copy));
-	for (size_t i = 0; copy != NULL && i < count; i++) {
-		copy[i] = strdup(texts[i]);
-		if (copy[i] == NULL) {
-			free_texts(copy);
-			return NULL;
-		}
-	}
-	return copy;
 }
 
 static bool keep_surroundings(struct gpu_armed *armed, const char *const *old, struct error *err)
@@ -139,7 +115,7 @@ static bool keep_surroundings(struct gpu_armed *armed, const char *const *old, s
 	if (all == NULL) {
 		return false;
 	}
-	armed->surroundings = copy_texts(all);
+	armed->surroundings = environment_copy((const char *const *)all);
 	free(all);
 	return armed->surroundings != NULL || out_of_memory(err);
 }
@@ -225,7 +201,7 @@ static void finish(struct gpu_armed *armed)
 		free(armed->additions.items[i]);
 	}
 	VEC_FINISH(&armed->additions);
-	free_texts(armed->surroundings);
+	free(armed->surroundings);
 	free(armed);
 }
 

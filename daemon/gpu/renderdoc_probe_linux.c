@@ -32,15 +32,18 @@ static void ask_version(struct gpu_finding *finding)
 	}
 }
 
+/* "cpu UUID NAME" */
 static void take_device(struct gpu_finding *finding, const char *line)
 {
 	size_t used = strlen(finding->devices);
-	const char *name = strchr(line, ' ');
-	finding->device_count++;
-	if (name != NULL) {
-		snprintf(finding->devices + used, sizeof(finding->devices) - used, "%s%s",
-			used > 0 ? ", " : "", name + 1);
+	struct gpu_device device = {.index = finding->device_count};
+	if (sscanf(line, "%15s %32s %255[^\n]", device.type, device.uuid, device.name) != 3 ||
+		finding->device_count == GPU_FINDING_MOST) {
+		return;
 	}
+	finding->list[finding->device_count++] = device;
+	snprintf(finding->devices + used, sizeof(finding->devices) - used, "%s%s", used > 0 ? ", " : "",
+		device.name);
 }
 
 static bool no_loader(const char *why, struct error *err)

@@ -117,3 +117,18 @@ fail:
 	free(environment);
 	return NULL;
 }
+
+char **environment_copy(const char *const *texts)
+{
+	size_t len = count(texts), bytes = (len + 1) * sizeof(char *);
+	for (size_t i = 0; i < len; i++) {
+		bytes += strlen(texts[i]) + 1;
+	}
+	char **copy = calloc(1, bytes);
+	char *to = copy != NULL ? (char *)(copy + len + 1) : NULL;
+	for (size_t i = 0; copy != NULL && i < len; i++) {
+		copy[i] = to;
+		to = stpcpy(to, texts[i]) + 1;
+	}
+	return copy;
+}

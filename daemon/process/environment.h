@@ -13,4 +13,7 @@
  */
 char **environment_create(const char *const *base, const char *const *changes, struct error *err);
 
+/* The same texts, which are the copy's own. Owned by the caller with one free(). NULL: memory is out. */
+char **environment_copy(const char *const *texts);
+
 #endif

@@ -8,7 +8,9 @@ from contract import SENTENCE
 from fake_gpu_layer import environment_of
 from gpu_modules import module, sha256
 from gpu_stage import PROGRAM, Stage, begin, failure, record, start, write_document
-from harness import Gate, main, wait_until
+from harness import Gate, main, skip, wait_until
+
+LAVAPIPE = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json"
 
 
 @SENTENCE("`StartGpuTrace` | build_id; start_frame?, end_frame? (numbered from 0, both included) or frames? (from the next on) or "
@@ -21,9 +23,8 @@ def test_what_a_trace_can_be_asked_for():
         defaults = {param["name"]: param.get("default") for param in described["params"]}
         assert (defaults["frame_by"], defaults["kind"], defaults["timeout_ms"], defaults["progress_ms"], defaults["subscribe"],
                 defaults["on_client_exit"]) == ("auto", "document", 60000, 250, True, "continue")
-        for name, value in (("kind", "timeline"), ("device", "llvmpipe")):
-            error = stage.client.fails("StartGpuTrace", build_id="engine", **{name: value})
-            assert error.code == "unsupported" and value in error.message, error.error
+        error = stage.client.fails("StartGpuTrace", build_id="engine", kind="timeline")
+        assert error.code == "unsupported" and "timeline" in error.message, error.error
         for wrong in ({"start_frame": -1}, {"start_frame": 4, "end_frame": 3}, {"end_frame": 3}, {"frames": 0}, {"frames": 1, "start_frame": 1},
                       {"frames": 1, "duration_ms": 1}, {"start_frame": 1, "duration_ms": 1}, {"frame_by": "draw"}, {"frame_by": "label:"},
                       {"frame_by": "manual", "frames": 1}, {"frame_by": "manual", "start_frame": 1}, {"timeout_ms": 0}):
@@ -31,6 +32,7 @@ def test_what_a_trace_can_be_asked_for():
         for wished, said in (({"start_frame": 0}, {"by": "auto", "first": "0", "last": "0"}),
                              ({"start_frame": 2, "end_frame": 9, "frame_by": "present"}, {"by": "present", "first": "2", "last": "9"}),
                              ({"frames": 5, "frame_by": "submit"}, {"by": "submit", "next": "5"}),
+                             ({"frames": 2, "device": "LLVMpipe"}, {"by": "auto", "next": "2", "device": "LLVMpipe"}),
                              ({"frames": 1, "frame_by": "label:x"}, {"by": "label", "label": "x", "next": "1"}),
                              ({"duration_ms": 60000}, {"by": "manual"}), ({}, {"by": "manual"})):
             capture_id = start(stage, **wished)["capture_id"]
@@ -87,7 +89,7 @@ def test_what_is_told_of_a_trace():
 
 @SENTENCE("A GPU trace needs a build that was launched with `gpu`; a program that runs cannot be armed any more (`gpu_not_armed`).",
           "An armed program finds profd's Vulkan layer, RenderDoc's and a socket of its own in its environment (`PROFD_GPU`, "
-          "`PROFD_GPU_SOCKET`, `PROFD_GPU_TOKEN`, `PROFD_GPU_RENDERDOC`, `XDG_DATA_DIRS`, `LD_PRELOAD`, `WGPU_DEBUG`), before what these "
+          "`PROFD_GPU_SOCKET`, `PROFD_GPU_TOKEN`, `PROFD_GPU_DEVICE`, `PROFD_GPU_RENDERDOC`, `XDG_DATA_DIRS`, `LD_PRELOAD`, `WGPU_DEBUG`), before what these "
           "variables have already; `WGPU_DEBUG` only when it is not set.",
           "What is missing for that refuses the launch with `backend_unavailable` (detail `layer_missing`, `renderdoc_missing`), and nothing "
           "runs.")
@@ -97,7 +99,7 @@ def test_a_program_is_armed_at_its_launch():
         stage.launch("plain", gpu=False)
         assert stage.client.fails("StartGpuTrace", build_id="plain").code == "gpu_not_armed"
         found = environment_of(stage.launch(env=own))
-        assert {"PROFD_GPU", "PROFD_GPU_SOCKET", "PROFD_GPU_TOKEN", "PROFD_GPU_RENDERDOC"} <= set(found) and found["WGPU_DEBUG"] == "0"
+        assert {"PROFD_GPU", "PROFD_GPU_SOCKET", "PROFD_GPU_TOKEN", "PROFD_GPU_DEVICE", "PROFD_GPU_RENDERDOC"} <= set(found) and found["WGPU_DEBUG"] == "0"
         assert all(found[name].endswith(":" + value) for name, value in own.items() if name != "WGPU_DEBUG")
         os.remove(stage.parts.nobind)
         error = stage.client.fails("LaunchProcess", argv=PROGRAM, gpu=True)
@@ -158,6 +160,73 @@ def test_a_program_of_gl_is_armed_without_layers():
         with Gate(stage.daemon, PROGRAM) as gate:
             record = stage.client.call("AdoptProcess", pid=gate.pid, build_id="gated", gpu={"api": "gl"})
             assert record["environment"]["LD_PRELOAD"].split(":")[:3] == preloaded
+
+
+@SENTENCE("`device` in `gpu` names the GPU that a program of Vulkan is to see; it sees no other.", "A GPU is named by its whole name, else by digits (its "
+          "index: the place in which Vulkan tells of it), by 32 hexadecimal digits with dashes anywhere (its `deviceUUID`), or by a part of its name, in any "
+          "case of letters, that no GPU of another name has. GPUs of one name are meant together.", "A probe looks for it before anything runs: "
+          "`backend_unavailable` (detail `device_not_found`, with what there is, or `device_ambiguous`, with what it may be).", "What the program finds "
+          "otherwise than the probe it sees as without `device`, and its traces fail with the same.", "With `api: \"gl\"` it is `unsupported` (detail "
+          "`device_not_chosen`).")
+def test_the_gpu_that_a_program_sees_is_chosen_at_its_launch():
+    # What the program sees, and names of every form, are test_gpu_devices.py's and test_gpu_pick.c's.
+    with Stage(env={"VK_ICD_FILENAMES": LAVAPIPE}) as stage:
+        error = stage.client.fails("LaunchProcess", argv=PROGRAM, gpu={"api": "gl", "device": "0"})
+        assert (error.code, error.detail) == ("unsupported", "device_not_chosen"), error.error
+        if not os.path.exists(LAVAPIPE):
+            skip("mesa-vulkan-drivers is not installed")
+        for wrong in ("Voodoo 2", "1", "f" * 32):
+            error = stage.client.fails("LaunchProcess", argv=PROGRAM, gpu={"device": wrong})
+            assert (error.code, error.detail) == ("backend_unavailable", "device_not_found") and "0: llvmpipe" in error.message, error.error
+        assert stage.client.call("ListProcesses")["processes"] == []
+        for good in ("0", "LLVMpipe", "llvm"):
+            pid = stage.launch(good, gpu={"device": good})
+            assert environment_of(pid)["PROFD_GPU_DEVICE"] == good
+        assert environment_of(stage.launch("each"))["PROFD_GPU_DEVICE"] == ""
+        with stage.program() as (_, layer):
+            for detail in ("device_not_found", "device_ambiguous"):
+                failed = failure(stage, layer, detail)["error"]["data"]
+                assert (failed["code"], failed["detail"]) == ("backend_unavailable", detail), failed
+
+
+@SENTENCE("`device` of `StartGpuTrace` is one of those that the program uses, named in the same way: of several the others are not recorded.",
+          "When it has made devices and none is meant, the answer is `gpu_no_calls` (detail `device_not_used`, with those that it uses); until it has made "
+          "one the trace waits, and fails so when the program ends or at `timeout_ms`.", "A name that may be several of them is `bad_params` (detail "
+          "`device_ambiguous`).")
+def test_a_trace_is_of_the_device_that_is_named():
+    # That the others are not recorded, test_gpu_devices.py sees in documents.
+    with Stage() as stage, stage.program() as (_, layer):
+        layer.device(name="Big GPU", uuid="f" * 32, index=1)
+        time.sleep(0.2)
+        error = stage.client.fails("StartGpuTrace", build_id="engine", device="Voodoo 2")
+        assert (error.code, error.detail) == ("gpu_no_calls", "device_not_used"), error.error
+        assert all(text in error.message for text in ("Voodoo 2", "0: llvmpipe", "1: Big GPU (" + "f" * 32 + ")")), error.error
+        error = stage.client.fails("StartGpuTrace", build_id="engine", device="p")
+        assert (error.code, error.detail) == ("bad_params", "device_ambiguous"), error.error
+        for wish, index in (("0", 0), ("big", 1), ("F" * 32, 1)):
+            capture_id = start(stage, frames=1, device=wish)["capture_id"]
+            asked = layer.wait_for("start")
+            assert asked["device"] == wish
+            name, uuid = ("Big GPU", "f" * 32) if index else ("llvmpipe (LLVM 15.0.6, 256 bits)", "0123456789abcdef" * 2)
+            layer.say("capturing", frame=0, wall_ns=time.time_ns(), mono_ns=time.monotonic_ns(), name=name, uuid=uuid, index=index)
+            layer.say("document", path=write_document(asked), bytes=64, first=0, last=0)
+            assert stage.client.call("WaitCapture", capture_id=capture_id)["device"]["name"] == name
+    with Stage() as stage:
+        for ends in ("at timeout_ms", "with the program"):
+            pid = stage.launch()
+            capture_id = start(stage, frames=1, device="Big GPU", timeout_ms=300 if ends == "at timeout_ms" else 60000)["capture_id"]
+            with stage.layer(pid) as layer:
+                layer.wait_for("start")
+                layer.device()
+                layer.frame(7)
+                if ends == "at timeout_ms":
+                    layer.wait_for("stop")
+                    layer.say("fault", code="not_capturing", text="")
+                else:
+                    stage.client.call("StopProcess", build_id="engine", signal="KILL")
+            failed = stage.client.call("WaitCapture", capture_id=capture_id)["error"]["data"]
+            assert (failed["code"], failed["detail"]) == ("gpu_no_calls", "device_not_used"), failed
+            stage.client.call("StopProcess", build_id="engine", signal="KILL") if ends == "at timeout_ms" else None
 
 
 @SENTENCE("Frames count from 0 since the program made its device: a frame is what lies between two presents (`present`), each submit with "
@@ -288,9 +357,9 @@ def test_shaders_are_beside_the_document():
 
 
 @SENTENCE("Otherwise it has failed: `gpu_no_calls` (detail `layer_not_loaded`: no process of the build used Vulkan with profd's layer in it, "
-          "although the machine could; `no_device`; `gpu_idle`), `gpu_frame_not_reached` (`frame_passed`: it had begun before; "
+          "although the machine could; `no_device`; `device_not_used`; `gpu_idle`), `gpu_frame_not_reached` (`frame_passed`: it had begun before; "
           "`frames_not_reached`), `backend_unavailable` (`vulkan_loader_missing`, `vulkan_no_driver`, `layer_order`, `renderdoc_missing`, "
-          "`renderdoc_too_old`, `start_failed`), `capture_busy` (`busy`), `io` (`document_missing`, `document_broken`, "
+          "`renderdoc_too_old`, `start_failed`, `device_not_found`, `device_ambiguous`), `capture_busy` (`busy`), `io` (`document_missing`, `document_broken`, "
           "`output_not_writable`), `disk_full`, `timeout` (`no_answer`), or `interrupted` (`exited_mid_capture`: the program was killed while "
           "it was recorded).")
 def test_each_failure_has_its_code():

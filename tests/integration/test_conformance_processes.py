@@ -89,7 +89,7 @@ def test_hold_profile_and_subscribe():
         assert not os.readlink("/proc/%d/exe" % made["pid"]).endswith(("/sh", "/dash", "/bash"))
         assert other.call("ResumeProcess", build_id=made["build_id"])["state"] == "running"
         wait_until(lambda: os.path.exists(ran) and open(ran).read().strip() == str(made["pid"]), 10, "the program, under the same pid")
-        for wrong in ({"profile": {"hz": 2 ** 40}}, {"profile": {"duration_ms": 0}}, {"profile": {"mode": "wall"}}, {"gpu": {"device": "0"}}):
+        for wrong in ({"profile": {"hz": 2 ** 40}}, {"profile": {"duration_ms": 0}}, {"profile": {"mode": "wall"}}, {"gpu": {"device": 0}}):
             client.fails("LaunchProcess", argv=["touch", ran + "2"], **wrong)
         time.sleep(0.1)
         assert not os.path.exists(ran + "2")
@@ -115,8 +115,8 @@ def test_an_adopted_process_is_observed():
     with Daemon() as daemon, stranger("sleep", "300") as running, Gate(daemon, ["sleep", "301"]) as gate:
         client, hearing = daemon.connect(), daemon.connect()
         hearing.call("Subscribe")
-        assert client.fails("AdoptProcess", pid=gate.pid, gpu={"device": "0"}).code == "unsupported"
         assert client.fails("AdoptProcess", pid=running.pid, gpu={}).code == "unsupported"
+        assert client.fails("AdoptProcess", pid=running.pid, gpu={"device": "0"}).code == "unsupported"
         for pid, state in ((running.pid, "running"), (gate.pid, "held")):
             before = time.time_ns() // 1000
             record = client.call("AdoptProcess", pid=pid, build_id=str(pid))

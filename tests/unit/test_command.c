@@ -110,10 +110,6 @@ static void a_profile_is_checked_as_a_capture_is_without_a_target(void **state)
 static void what_is_not_built_yet_is_unsupported_by_name(void **state)
 {
 	(void)state;
-	refuse_call("LaunchProcess", "{\"argv\":[\"a\"],\"gpu\":{\"device\":\"0\"}}", ERROR_UNSUPPORTED,
-		"gpu.device \"0\"");
-	refuse_call(
-		"AdoptProcess", "{\"pid\":1,\"gpu\":{\"device\":\"0\"}}", ERROR_UNSUPPORTED, "gpu.device");
 	refuse_call("StartSamplingProfile", "{\"mode\":\"wall\"}", ERROR_UNSUPPORTED, "mode \"wall\"");
 	refuse_call(
 		"StartSamplingProfile", "{\"scope\":\"tree\"}", ERROR_UNSUPPORTED, "scope \"tree\"");

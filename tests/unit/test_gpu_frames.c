@@ -297,9 +297,33 @@ static void tells_the_frame_that_began_last(void **state)
 	assert_int_equal(frames_current(&run.frames, &run.counts, &rule), 1);
 }
 
+static void a_device_that_is_left_out_counts_and_is_not_captured(void **state)
+{
+	(void)state;
+	struct frames frames = {0};
+	struct frame_counts other = {.is_left_out = true}, wished = {0};
+	enum frame_rule rule;
+	const struct frame_wish wish = {.rule = FRAME_AUTO, .first = 1, .last = 1};
+	const struct frame_wish manual = {.rule = FRAME_MANUAL};
+	assert_true(frames_start(&frames, &wish));
+	for (int i = 0; i < 3; i++) {
+		/* It has passed frame 1, which is not late for the other. */
+		assert_int_equal(frames_before_submit(&frames, &other, false), FRAME_NOTHING);
+		assert_int_equal(frames_after_present(&frames, &other), FRAME_NOTHING);
+	}
+	assert_int_equal(frames_current(&frames, &other, &rule), 2);
+	assert_int_equal(frames_before_submit(&frames, &wished, false), FRAME_NOTHING);
+	assert_int_equal(frames_before_submit(&frames, &wished, false), FRAME_BEGIN);
+	frames_ended(&frames);
+	assert_true(frames_start(&frames, &manual));
+	assert_int_equal(frames_begin_now(&frames, &other), FRAME_NOTHING);
+	assert_int_equal(frames_begin_now(&frames, &wished), FRAME_BEGIN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_device_that_is_left_out_counts_and_is_not_captured),
 		cmocka_unit_test(submits_are_frames),
 		cmocka_unit_test(one_frame_0_is_possible),
 		cmocka_unit_test(a_frame_ends_with_its_present),

@@ -48,6 +48,7 @@ static void reads_each_rule(void **state)
 		assert_int_equal(wish.frames.last, cases[i].last);
 		assert_string_equal(wish.frames.label, cases[i].label);
 		assert_string_equal(wish.template, "/t");
+		assert_string_equal(wish.device, "");
 	}
 }
 
@@ -69,6 +70,7 @@ static void names_what_is_wrong(void **state)
 		{"start by=manual next=x template=/t", "manual"},
 		{"start by=label first=0 last=1 template=/t", "label"},
 		{"start by=label label= first=0 last=1 template=/t", "label"},
+		{"start by=submit first=0 last=1 device= template=/t", "device"},
 		{"start by=submit first=0 last=1", "absolute"},
 		{"start by=submit first=0 last=1 template=", "absolute"},
 		{"start by=submit first=0 last=1 template=t", "absolute"},
@@ -102,6 +104,13 @@ static void names_have_limits(void **state)
 	snprintf(text, sizeof(text), "start by=submit next=1 template=%sx", path);
 	assert_false(read_start(text, &wish, &fault));
 	assert_non_null(strstr(fault.text, "1024"));
+	label[GPU_PICK_WISH_BYTES - 1] = '\0';
+	snprintf(text, sizeof(text), "start by=submit next=1 device=%s template=/t", label);
+	assert_true(read_start(text, &wish, &fault));
+	assert_string_equal(wish.device, label);
+	snprintf(text, sizeof(text), "start by=submit next=1 device=%sx template=/t", label);
+	assert_false(read_start(text, &wish, &fault));
+	assert_non_null(strstr(fault.text, "device"));
 }
 
 static void rules_have_their_names_on_the_wire(void **state)

@@ -25,6 +25,8 @@ struct layer_instance {
 	PFN_vkGetInstanceProcAddr get;
 	PFN_vkDestroyInstance destroy;
 	PFN_vkEnumeratePhysicalDevices enumerate;
+	PFN_vkEnumeratePhysicalDeviceGroups enumerate_groups,
+		enumerate_groups_khr; /* NULL: the chain below does not have it */
 	PFN_vkGetPhysicalDeviceProperties properties;
 	PFN_vkGetPhysicalDeviceProperties2 properties2;
 };

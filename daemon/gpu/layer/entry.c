@@ -5,6 +5,7 @@
 #include <vulkan/vulkan.h>
 
 #include "gpu/layer/chain.h"
+#include "gpu/layer/choosing.h"
 #include "gpu/layer/commands.h"
 #include "gpu/layer/making.h"
 #include "gpu/layer/pipelines.h"
@@ -30,6 +31,7 @@ static const struct entry instance_entries[] = {
 	{"vkCreateInstance", (PFN_vkVoidFunction)making_create_instance},
 	{"vkDestroyInstance", (PFN_vkVoidFunction)making_destroy_instance},
 	{"vkCreateDevice", (PFN_vkVoidFunction)making_create_device},
+	{"vkEnumeratePhysicalDevices", (PFN_vkVoidFunction)choosing_enumerate},
 };
 
 /* These are given out only where the chain below has them: the program must not see functions that are not there. */
@@ -54,6 +56,11 @@ static const struct entry device_entries[] = {
 	{"vkCreateGraphicsPipelines", (PFN_vkVoidFunction)pipelines_create_graphics},
 	{"vkDestroyPipeline", (PFN_vkVoidFunction)pipelines_destroy},
 	{"vkCmdBindPipeline", (PFN_vkVoidFunction)pipelines_bind},
+};
+
+static const struct entry group_entries[] = {
+	{"vkEnumeratePhysicalDeviceGroups", (PFN_vkVoidFunction)choosing_enumerate_groups},
+	{"vkEnumeratePhysicalDeviceGroupsKHR", (PFN_vkVoidFunction)choosing_enumerate_groups_khr},
 };
 
 static PFN_vkVoidFunction find(const struct entry *entries, size_t count, const char *name)
@@ -83,6 +90,7 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_instance(VkInstance handle, 
 	struct layer_instance *instance = chain_instance(handle);
 	PFN_vkVoidFunction below = instance != NULL ? instance->get(handle, name) : NULL;
 	ours = find(device_entries, COUNT(device_entries), name);
+	ours = ours != NULL ? ours : find(group_entries, COUNT(group_entries), name);
 	return below != NULL && ours != NULL ? ours : below;
 }
 

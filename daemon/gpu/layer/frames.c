@@ -107,6 +107,11 @@ static enum frame_step step_waiting(
 	return FRAME_BEGIN;
 }
 
+static bool waits_for(const struct frames *frames, const struct frame_counts *counts)
+{
+	return frames->state == FRAMES_WAITING && !counts->is_left_out;
+}
+
 static void forget_other_labels(const struct frames *frames, struct frame_counts *counts)
 {
 	if (counts->label_generation != frames->label_generation) {
@@ -132,7 +137,7 @@ enum frame_step frames_before_submit(
 {
 	enum frame_step step = FRAME_NOTHING;
 	forget_other_labels(frames, counts);
-	if (frames->state == FRAMES_WAITING) {
+	if (waits_for(frames, counts)) {
 		enum frame_rule rule = rule_of(frames, counts);
 		bool can_begin = rule == FRAME_SUBMIT || (rule == FRAME_LABEL && is_labelled) ||
 						 (rule == FRAME_PRESENT && !counts->in_frame);
@@ -167,7 +172,7 @@ enum frame_step frames_after_present(struct frames *frames, struct frame_counts 
 	counts->presents++;
 	counts->is_presenting = true;
 	counts->in_frame = false;
-	if (frames->state == FRAMES_WAITING) {
+	if (waits_for(frames, counts)) {
 		enum frame_rule rule = rule_of(frames, counts);
 		return rule == FRAME_PRESENT ? step_waiting(frames, rule, counts->presents, true)
 									 : FRAME_NOTHING;
@@ -186,7 +191,8 @@ bool frames_can_begin_anywhere(const struct frames *frames)
 enum frame_step frames_begin_now(struct frames *frames, const struct frame_counts *counts)
 {
 	enum frame_rule rule = rule_of(frames, counts);
-	return step_waiting(frames, rule, coming(counts, rule), true);
+	return waits_for(frames, counts) ? step_waiting(frames, rule, coming(counts, rule), true)
+									 : FRAME_NOTHING;
 }
 
 bool frames_owns(const struct frames *frames, const struct frame_counts *counts)

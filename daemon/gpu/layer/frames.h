@@ -23,6 +23,7 @@ enum frame_rule {
 struct frame_counts {
 	uint64_t submits, presents, labels;
 	unsigned label_generation; /* of the prefix that labels counts */
+	bool is_left_out;          /* what waits is not for this one */
 	bool is_presenting;        /* it has a swapchain, or has presented */
 	bool
 		in_frame; /* something was submitted since the last present, or since there is a swapchain */

@@ -48,6 +48,7 @@ static void start(const struct gpu_wire_message *message)
 	}
 	if (is_good) {
 		session.wish = wish;
+		session_mark_devices();
 		session.wants_work = session.api == SESSION_GL;
 	} else {
 		report_fault(&session.channel, &fault);

@@ -55,6 +55,10 @@ static void fill_instance(struct layer_instance *made, VkInstance instance,
 	made->get = get;
 	made->destroy = (PFN_vkDestroyInstance)get(instance, "vkDestroyInstance");
 	made->enumerate = (PFN_vkEnumeratePhysicalDevices)get(instance, "vkEnumeratePhysicalDevices");
+	made->enumerate_groups =
+		(PFN_vkEnumeratePhysicalDeviceGroups)get(instance, "vkEnumeratePhysicalDeviceGroups");
+	made->enumerate_groups_khr =
+		(PFN_vkEnumeratePhysicalDeviceGroups)get(instance, "vkEnumeratePhysicalDeviceGroupsKHR");
 	made->properties =
 		(PFN_vkGetPhysicalDeviceProperties)get(instance, "vkGetPhysicalDeviceProperties");
 	made->properties2 =
@@ -156,7 +160,8 @@ VKAPI_ATTR VkResult VKAPI_CALL making_create_device(VkPhysicalDevice physical,
 	if (session_is_open()) {
 		struct report_device told;
 		portrait_of(instance, physical, &told);
-		made->told = (struct session_device){&made->counts, made->instance_key, NULL};
+		made->told =
+			(struct session_device){.counts = &made->counts, .instance = made->instance_key};
 		session_device_made(&made->told, &told);
 		made->is_told = true;
 	}

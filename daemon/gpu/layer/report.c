@@ -53,13 +53,18 @@ static uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-void report_capturing(struct channel *channel, uint64_t frame)
+void report_capturing(struct channel *channel, uint64_t frame, const struct report_device *device)
 {
 	struct gpu_wire_line line;
 	gpu_wire_begin(&line, "capturing");
 	gpu_wire_number(&line, "frame", frame);
 	gpu_wire_number(&line, "wall_ns", clock_ns(CLOCK_REALTIME));
 	gpu_wire_number(&line, "mono_ns", clock_ns(CLOCK_MONOTONIC));
+	if (device != NULL) {
+		gpu_wire_text(&line, "name", device->name);
+		gpu_wire_text(&line, "uuid", device->uuid);
+		gpu_wire_number(&line, "index", device->index);
+	}
 	channel_send(channel, &line, true);
 }
 

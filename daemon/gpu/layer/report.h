@@ -22,8 +22,8 @@ void report_hello(struct channel *channel, const char *token, const char *api, c
 void report_device(struct channel *channel, const struct report_device *device);
 /* must: it is not dropped when profd is slow. */
 void report_frame(struct channel *channel, uint64_t frame, enum frame_rule rule, bool must);
-/* It begins now. */
-void report_capturing(struct channel *channel, uint64_t frame);
+/* It begins now, on this device (NULL: not known). */
+void report_capturing(struct channel *channel, uint64_t frame, const struct report_device *device);
 void report_shader(struct channel *channel, const struct shader_use *use);
 void report_shaders_left_out(struct channel *channel, uint64_t left_out);
 /* by_program: the program itself ended it. */

@@ -40,6 +40,10 @@ void session_tell_frame(bool must)
 	if (!must && session.has_told && now - session.told_ns < FRAME_TOLD_NS) {
 		return;
 	}
+	if (!must && session.frames.state == FRAMES_WAITING && session.current != NULL &&
+		session.current->is_left_out) {
+		return; /* what it does is none of who waits */
+	}
 	if (session.current != NULL) {
 		frame = frames_current(&session.frames, session.current, &rule);
 	}
@@ -135,6 +139,16 @@ static void explain_no_begin(struct fault *fault)
 	}
 }
 
+/* NULL: it is none of this process's. */
+static const struct session_device *find_device(const struct frame_counts *counts)
+{
+	const struct session_device *device = session.devices;
+	while (device != NULL && device->counts != counts) {
+		device = device->next;
+	}
+	return device;
+}
+
 bool session_begin_capture(struct frame_counts *counts, void *instance, struct fault *fault)
 {
 	session.instance = instance;
@@ -150,7 +164,8 @@ bool session_begin_capture(struct frame_counts *counts, void *instance, struct f
 		session.has_exit_handler = atexit(at_exit) == 0;
 	}
 	frames_begun(&session.frames, counts);
-	report_capturing(&session.channel, session.frames.first);
+	const struct session_device *device = find_device(counts);
+	report_capturing(&session.channel, session.frames.first, device != NULL ? &device->told : NULL);
 	return true;
 }
 
@@ -287,11 +302,33 @@ void session_swapchain_made(struct frame_counts *counts)
 	pthread_mutex_unlock(&session.lock);
 }
 
+/* Which of the devices what waits, or was captured last, is for. Those beyond GPU_PICK_MOST are left out by any wish. */
+void session_mark_devices(void)
+{
+	struct gpu_pick_device known[GPU_PICK_MOST];
+	bool chosen[GPU_PICK_MOST];
+	size_t count = 0, i = 0;
+	const char *wish = session.wish.device;
+	struct session_device *device = session.devices;
+	for (; device != NULL && count < GPU_PICK_MOST; device = device->next) {
+		known[count++] =
+			(struct gpu_pick_device){device->told.name, device->told.uuid, device->told.index};
+	}
+	if (*wish != '\0') {
+		gpu_pick(wish, known, count, chosen);
+	}
+	for (device = session.devices; device != NULL; device = device->next, i++) {
+		device->counts->is_left_out = *wish != '\0' && (i >= count || !chosen[i]);
+	}
+}
+
 void session_device_made(struct session_device *device, const struct report_device *told)
 {
 	pthread_mutex_lock(&session.lock);
 	device->next = session.devices;
+	device->told = *told;
 	session.devices = device;
+	session_mark_devices();
 	report_device(&session.channel, told);
 	pthread_mutex_unlock(&session.lock);
 }
@@ -335,7 +372,34 @@ bool session_check(struct fault *fault)
 			"VK_LAYER_PROFD_gpu out of VK_INSTANCE_LAYERS, and unset "
 			"ENABLE_VULKAN_RENDERDOC_CAPTURE");
 	}
+	if (atomic_load(&session.has_no_device)) {
+		*fault = session.no_device;
+		return false;
+	}
 	return renderdoc_check(&session.renderdoc, fault);
+}
+
+const char *session_device_wish(void)
+{
+	pthread_mutex_lock(&session.lock);
+	const char *wish = session.device_wish;
+	pthread_mutex_unlock(&session.lock);
+	return wish;
+}
+
+void session_refuse_device(const struct fault *fault)
+{
+	pthread_mutex_lock(&session.lock);
+	if (!atomic_load(&session.has_no_device)) {
+		session.no_device = *fault;
+		atomic_store(&session.has_no_device, true);
+		/* What is captured already goes on; the next start is told. */
+		if (session.is_open && session.frames.state != FRAMES_CAPTURING) {
+			frames_stop(&session.frames);
+			report_fault(&session.channel, fault);
+		}
+	}
+	pthread_mutex_unlock(&session.lock);
 }
 
 /* Where RenderDoc is cannot be asked for; but what is below us is known, and what is loaded. */
@@ -375,9 +439,11 @@ static void prepare(void)
 void session_hello(enum session_api api, const void *const *below, unsigned count)
 {
 	const char *path = getenv("PROFD_GPU_SOCKET"), *token = getenv("PROFD_GPU_TOKEN");
+	const char *device = getenv("PROFD_GPU_DEVICE");
 	pthread_mutex_lock(&session.lock);
 	if (!session.has_hello && path != NULL && token != NULL) {
 		session.has_hello = true;
+		session.device_wish = device != NULL && *device != '\0' ? strdup(device) : NULL;
 		session.shaders = shaders_create();
 		if (session.shaders != NULL && channel_connect(&session.channel, path)) {
 			prepare();

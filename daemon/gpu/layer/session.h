@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gpu/layer/fault.h"
 #include "gpu/layer/frames.h"
 #include "gpu/layer/report.h"
 #include "gpu/layer/shaders.h"
@@ -24,6 +25,11 @@ enum session_api {
 /* The first instance, or context, is being made. below: the code that this layer passes calls to, one for each layer and the driver's end. */
 void session_hello(enum session_api api, const void *const *below, unsigned count);
 
+/* The device that the program is to see: PROFD_GPU_DEVICE as it was at the first instance. NULL: each. Borrowed for the process's life. */
+const char *session_device_wish(void);
+/* It cannot be had: profd is told so, now and at each start. The first fault counts. */
+void session_refuse_device(const struct fault *fault);
+
 /* A device is about to be made: waits for profd's first word, so that no frame is missed. */
 void session_wait_for_greeting(void);
 
@@ -31,7 +37,8 @@ void session_wait_for_greeting(void);
 struct session_device {
 	struct frame_counts *counts;
 	void *instance; /* RenderDoc's name of it: its instance's dispatch table, or the context */
-	struct session_device *next;
+	struct session_device *next; /* the session's, as all below */
+	struct report_device told;   /* as profd knows it */
 };
 
 /* Keeps device until it is gone. */

@@ -48,6 +48,9 @@ struct session_state {
 	struct frames frames;
 	struct wish wish;
 	struct asking asking;
+	char *device_wish;                  /* owned; NULL: none */
+	atomic_bool has_no_device;          /* that one cannot be had, by */
+	struct fault no_device;             /* written before */
 	bool is_programs;                   /* what is captured, the program itself began */
 	void *instance;                     /* what is captured is of this one */
 	struct session_device *devices;     /* the newest first */
@@ -67,6 +70,8 @@ static inline uint64_t session_now_ns(void)
 }
 
 void session_close_channel(void);
+/* Which of the devices what waits, or was captured last, is for. */
+void session_mark_devices(void);
 
 /* Tells of the current frame; must: also when it was told already, or a moment ago. */
 void session_tell_frame(bool must);

@@ -80,9 +80,22 @@ static bool read_template(const struct gpu_wire_message *message, char *out, str
 	return true;
 }
 
+static bool read_device(const struct gpu_wire_message *message, char *out, struct fault *fault)
+{
+	const char *device = gpu_wire_get(message, "device");
+	size_t len = device != NULL ? strlen(device) : 0;
+	if (device != NULL && (len == 0 || len >= GPU_PICK_WISH_BYTES)) {
+		return fault_set(fault, CODE, "device has to have 1 to %d bytes, this has %zu",
+			GPU_PICK_WISH_BYTES - 1, len);
+	}
+	memcpy(out, device != NULL ? device : "", len + 1);
+	return true;
+}
+
 bool wish_read(const struct gpu_wire_message *message, struct wish *wish, struct fault *fault)
 {
 	memset(wish, 0, sizeof(*wish));
 	return read_rule(message, &wish->frames, fault) && read_range(message, &wish->frames, fault) &&
+		   read_device(message, wish->device, fault) &&
 		   read_template(message, wish->template, fault);
 }

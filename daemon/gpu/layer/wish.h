@@ -3,10 +3,12 @@
 
 #include "gpu/layer/fault.h"
 #include "gpu/layer/frames.h"
+#include "protocol/gpu_pick.h"
 
 /* What a start asks for. */
 struct wish {
 	struct frame_wish frames;
+	char device[GPU_PICK_WISH_BYTES]; /* which of the process's; "": each */
 	char template[GPU_WIRE_PATH_BYTES];
 };
 

@@ -95,7 +95,8 @@ static void tell_device(struct context *context)
 	copy_string(device.driver, sizeof(device.driver), GL_VERSION);
 	memset(device.uuid, '0', sizeof(device.uuid) - 1);
 	device.type = type_of(device.name);
-	context->told = (struct session_device){&context->counts, context->handle, NULL};
+	context->told =
+		(struct session_device){.counts = &context->counts, .instance = context->handle};
 	session_device_made(&context->told, &device);
 }
 
