@@ -188,7 +188,8 @@ static bool set_environment(struct gpu *gpu, struct error *err)
 static bool arm(struct gpu *gpu, struct error *err)
 {
 	json_t *options = json_object(), *device = gpu->settings.values[GPU_DEVICE];
-	if (device != NULL) {
+	/* Programs of GL cannot be made to see one GPU alone; the trace can be of it. */
+	if (device != NULL && (gpu->api == NULL || strcmp(gpu->api, "gl") != 0)) {
 		json_object_set(options, "device", device);
 	}
 	if (gpu->api != NULL) {
