@@ -43,8 +43,8 @@
  *       label is for people and may be empty. Answered at once by a start with asked=n, or by refused
  *   fault code= text=
  *       codes: layer_order renderdoc_missing renderdoc_too_old document_missing not_capturing busy start_failed output_not_writable
- *       no_such_boundary device_not_found device_ambiguous. The last two: of what PROFD_GPU_DEVICE says (protocol/gpu_pick.h); the program sees all devices
- *       then, and each start is answered by it
+ *       no_such_boundary device_not_found device_ambiguous. The last two: of what PROFD_GPU_DEVICE says (protocol/gpu_pick.h); an instance sees all devices
+ *       then, and each start is answered by it until another instance has the device
  *   bye why=destroyed|exit
  *       the program's last device is gone (it may make another), or it exits normally
  *

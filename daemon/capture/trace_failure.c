@@ -118,7 +118,7 @@ void trace_failure_explain(const struct trace_ending *ending, struct error *err)
 			ending->first_frame);
 		error_detail(err, "exited_mid_capture");
 		error_hint(err, "let the program end by itself, or record fewer frames");
-	} else if (status->devices > 0 && !status->has_wished) {
+	} else if (ending->range->device[0] != '\0' && status->made[0] != '\0' && !status->has_wished) {
 		explain_other_device(ending, err);
 	} else if (status->devices == 0 || !has_worked(ending)) {
 		explain_no_calls(ending, err);

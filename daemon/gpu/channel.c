@@ -147,24 +147,12 @@ static void on_hello(void *context, struct link *link)
 	remember(channel);
 }
 
-/* Its last device joins those that are told to people, once. */
-static void list(struct channel *channel, const struct link_facts *facts)
-{
-	char text[DEVICES_NAMES_BYTES];
-	char *made = channel->status.made;
-	size_t used = strlen(made), size = sizeof(channel->status.made);
-	devices_names(&facts->device, 1, NULL, text, sizeof(text));
-	if (strstr(made, text) == NULL && used + strlen(text) + 3 <= size) {
-		snprintf(made + used, size - used, "%s%s", used > 0 ? ", " : "", text);
-	}
-}
-
 static void on_device(void *context, struct link *link)
 {
 	struct channel *channel = context;
 	const struct link_facts *facts = link_facts(link);
 	channel->status.devices++;
-	list(channel, facts);
+	devices_add_name(channel->status.made, sizeof(channel->status.made), &facts->device);
 	channel->status.has_wished = channel->status.has_wished || has_wished(channel, facts);
 	if (channel->recorder == NULL || rank(channel, channel->recorder) < 2) {
 		appoint(channel);
@@ -475,10 +463,14 @@ static bool look_for_device(struct channel *channel, bool *is_hopeless, struct e
 {
 	size_t working = 0, others = 0;
 	channel->status.has_wished = false;
+	channel->status.made[0] = '\0';
 	for (size_t i = 0; i < channel->links.len; i++) {
 		const struct link_facts *facts = link_facts(channel->links.items[i]);
 		bool has_device = has_wished(channel, facts);
 		channel->status.has_wished = channel->status.has_wished || has_device;
+		for (size_t k = 0; k < facts->made_count; k++) {
+			devices_add_name(channel->status.made, sizeof(channel->status.made), &facts->made[k]);
+		}
 		working += facts->devices > 0;
 		others += facts->is_greeted && facts->devices == 0;
 		if (has_device && channel->device[0] != '\0' &&

@@ -1,5 +1,8 @@
 #include "gpu/devices.h"
 
+#include <stdio.h>
+#include <string.h>
+
 /* How many were taken. */
 static size_t take(
 	const struct gpu_device *devices, size_t count, struct gpu_pick_device taken[GPU_PICK_MOST])
@@ -48,4 +51,25 @@ bool devices_check(const struct gpu_device *devices, size_t count, const char *w
 		break;
 	}
 	return error_hint(err, DEVICES_HINT);
+}
+
+/* As a whole, between commas. */
+static bool is_listed(const char *made, const char *text)
+{
+	size_t len = strlen(text);
+	const char *at = strstr(made, text);
+	while (at != NULL && ((at != made && at[-1] != ' ') || (at[len] != '\0' && at[len] != ','))) {
+		at = strstr(at + 1, text);
+	}
+	return at != NULL;
+}
+
+void devices_add_name(char *made, size_t size, const struct gpu_device *device)
+{
+	char text[DEVICES_NAMES_BYTES];
+	size_t used = strlen(made);
+	devices_names(device, 1, NULL, text, sizeof(text));
+	if (!is_listed(made, text) && used + strlen(text) + 3 <= size) {
+		snprintf(made + used, size - used, "%s%s", used > 0 ? ", " : "", text);
+	}
 }

@@ -18,6 +18,9 @@ enum gpu_pick devices_pick(
 void devices_names(
 	const struct gpu_device *devices, size_t count, const bool *chosen, char *out, size_t size);
 
+/* Adds the device to such a list, once. What does not fit is left out. */
+void devices_add_name(char *made, size_t size, const struct gpu_device *device);
+
 /* One is meant. False: err with this code and the detail device_not_found, with what there is, or device_ambiguous, with what it may be; and how a device is named. */
 bool devices_check(const struct gpu_device *devices, size_t count, const char *wish,
 	enum error_code code, struct error *err);

@@ -123,7 +123,7 @@ struct gpu_status {
 	/* That process's last or, since a recording has begun, the one that is recorded; name "" until there is one. */
 	struct gpu_device device;
 	bool has_wished; /* a device was made that the recording started last is for */
-	char made[1024]; /* the devices that the program made, for people; "" */
+	char made[1024]; /* those that its processes have made, and that were made since, for people */
 };
 
 #define GPU_FINDING_MOST 16

@@ -1,10 +1,12 @@
 """Which GPU: of two drivers on this machine, lavapipe and SwiftShader, a program sees the one that is named, and no other."""
+import contextlib
 import json
 import os
 import subprocess
 
 from gpu_listener import LAVAPIPE, Listener, labels_of, need
-from harness import Daemon, main, skip, target
+from gpu_stage import Stage
+from harness import Daemon, ProfdError, main, skip, target, wait_until
 
 SWIFTSHADER = "/usr/lib/chromium/libvk_swiftshader.so"
 PROGRAM = target("gpu_devices")
@@ -154,6 +156,39 @@ def test_of_several_devices_the_one_that_is_meant_is_recorded():
         connection.send("start", by="submit", first=2, last=3, device="Voodoo 2", template=listener.out("doc"))
         connection.drain()
         assert not connection.find("document") and not connection.find("capturing") and not connection.find("fault"), connection.lines
+
+
+@contextlib.contextmanager
+def held_launch(stage, mark):
+    """A client whose launch waits for a probe, which reads a driver's manifest that comes with the end of the block; and the launch's id."""
+    client, fifo = stage.daemon.connect(), os.path.join(stage.root, "icd.json")
+    os.mkfifo(fifo)
+    number = client.send("LaunchProcess", argv=["touch", mark], gpu={"device": "0"}, env={"VK_ICD_FILENAMES": fifo})
+    writer = os.open(fifo, os.O_WRONLY)  # once the probe has opened it
+    try:
+        yield client, number
+    finally:
+        os.close(writer)
+        os.remove(fifo)
+
+
+def test_what_is_launched_waits_for_the_probe_and_nobody_else_does():
+    with Stage() as stage:
+        mark = os.path.join(stage.root, "ran")
+        with held_launch(stage, mark) as (client, number):
+            assert stage.client.call("Ping")["now_unix_us"] > 0
+        try:
+            raise AssertionError(client.wait_reply(number))
+        except ProfdError as error:
+            assert (error.code, error.detail) == ("backend_unavailable", "vulkan_no_driver"), error.error
+        # Whoever goes meanwhile, or whose daemon ends, has started nothing.
+        with held_launch(stage, mark) as (gone, _):
+            before = stage.client.call("GetStatus")["clients"]
+            gone.close()
+            wait_until(lambda: stage.client.call("GetStatus")["clients"] < before, 5, "the client's end")
+        with held_launch(stage, mark):
+            stage.client.call("Shutdown")
+        assert stage.daemon.process.wait(20) == 0 and not os.path.exists(mark)
 
 
 def finish(client, **params):

@@ -95,6 +95,12 @@ def test_a_program_that_makes_no_device_or_gives_it_no_work():
             layer.wait_for("stop")
             layer.say("fault", code="not_capturing", text="its first frame had not begun")
             check(ended(stage, capture_id), "gpu_no_calls", "gpu_idle", "llvmpipe", "frame 0")
+            # What it worked with before is no device of this trace's.
+            layer.end()
+            capture_id = start(stage, timeout_ms=100)["capture_id"]
+            check(ended(stage, capture_id), "gpu_no_calls", "gpu_idle")
+        with stage.layer(pid) as layer:
+            layer.device()
             # It has worked before, and does not any more.
             layer.frame(812)
             time.sleep(0.2)  # it is another connection than the client's

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "gpu/devices.h"
 #include "gpu/fault.h"
 #include "gpu/gpu.h"
 #include "gpu/manifest.h"
@@ -139,9 +140,48 @@ static void our_layer_stays_an_implicit_one(void **state)
 	json_decref(original);
 }
 
+static void a_list_of_devices_has_each_once(void **state)
+{
+	static const struct gpu_device devices[] = {{.name = "GPU 2", .index = 11},
+		{.name = "GPU", .index = 1}, {.name = "GPU 2", .index = 11}};
+	char made[32] = "";
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		devices_add_name(made, sizeof(made), &devices[i]);
+	}
+	assert_string_equal(made, "11: GPU 2, 1: GPU");
+	for (size_t i = 0; i < 5; i++) {
+		const struct gpu_device more = {.name = "Another GPU", .index = i};
+		devices_add_name(made, sizeof(made), &more);
+	}
+	assert_string_equal(made, "11: GPU 2, 1: GPU");
+}
+
+static void a_gpu_that_is_not_meant_is_told_with_those_that_there_are(void **state)
+{
+	static const struct gpu_device devices[] = {
+		{.name = "Big GPU", .uuid = "0123456789abcdef0123456789abcdef"},
+		{.name = "Small GPU", .index = 1}};
+	struct error err = {0};
+	(void)state;
+	assert_true(devices_check(devices, 2, "small", ERROR_BAD_PARAMS, &err));
+	assert_false(devices_check(devices, 2, "Voodoo", ERROR_BACKEND_UNAVAILABLE, &err));
+	assert_int_equal(err.code, ERROR_BACKEND_UNAVAILABLE);
+	assert_string_equal(err.detail, "device_not_found");
+	assert_non_null(strstr(err.message,
+		"Voodoo; there are: 0: Big GPU (0123456789abcdef0123456789abcdef), 1: Small GPU"));
+	assert_non_null(strstr(err.hint, "uuid"));
+	assert_false(devices_check(devices, 2, "GPU", ERROR_BAD_PARAMS, &err));
+	assert_string_equal(err.detail, "device_ambiguous");
+	assert_false(devices_check(devices, 0, "0", ERROR_BAD_PARAMS, &err));
+	assert_non_null(strstr(err.message, "there are: none"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_list_of_devices_has_each_once),
+		cmocka_unit_test(a_gpu_that_is_not_meant_is_told_with_those_that_there_are),
 		cmocka_unit_test(the_boundaries_are_those_of_the_contract),
 		cmocka_unit_test(a_prefix_of_a_label_is_taken_whole_or_not_at_all),
 		cmocka_unit_test(each_fault_of_the_wire_has_a_code_a_cause_and_what_helps),

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "gpu/layer/chain.h"
+#include "gpu/layer/devices.h"
 #include "gpu/layer/portrait.h"
-#include "gpu/layer/session.h"
 #include "protocol/gpu_pick.h"
 
 /* Those of an instance that are seen. */
@@ -28,7 +28,7 @@ static void refuse(const struct layer_instance *instance, const char *wish, enum
 		instance->api_version < VK_API_VERSION_1_1
 			? " (uuids are told to programs alone that ask for Vulkan 1.1)"
 			: "");
-	session_refuse_device(&fault);
+	devices_refuse(&fault);
 }
 
 /* False: all are seen. */
@@ -48,6 +48,7 @@ static bool pick(const struct layer_instance *instance, const char *wish,
 		refuse(instance, wish, found, devices, count, chosen);
 		return false;
 	}
+	devices_accept();
 	choice->count = 0;
 	for (size_t i = 0; i < count; i++) {
 		if (chosen[i]) {
@@ -60,7 +61,7 @@ static bool pick(const struct layer_instance *instance, const char *wish,
 /* False: all that there are are seen. */
 static bool choose(const struct layer_instance *instance, struct choice *choice)
 {
-	const char *wish = session_device_wish();
+	const char *wish = devices_wish();
 	if (wish == NULL) {
 		return false;
 	}
@@ -78,6 +79,9 @@ VKAPI_ATTR VkResult VKAPI_CALL choosing_enumerate(
 {
 	struct choice choice;
 	const struct layer_instance *instance = chain_instance(handle);
+	if (instance == NULL) {
+		return VK_ERROR_INITIALIZATION_FAILED;
+	}
 	if (!choose(instance, &choice)) {
 		return instance->enumerate(handle, count, devices);
 	}
@@ -166,12 +170,16 @@ VKAPI_ATTR VkResult VKAPI_CALL choosing_enumerate_groups(
 	VkInstance handle, uint32_t *count, VkPhysicalDeviceGroupProperties *groups)
 {
 	const struct layer_instance *instance = chain_instance(handle);
-	return enumerate_groups(handle, instance, instance->enumerate_groups, count, groups);
+	return instance != NULL
+			   ? enumerate_groups(handle, instance, instance->enumerate_groups, count, groups)
+			   : VK_ERROR_INITIALIZATION_FAILED;
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL choosing_enumerate_groups_khr(
 	VkInstance handle, uint32_t *count, VkPhysicalDeviceGroupProperties *groups)
 {
 	const struct layer_instance *instance = chain_instance(handle);
-	return enumerate_groups(handle, instance, instance->enumerate_groups_khr, count, groups);
+	return instance != NULL
+			   ? enumerate_groups(handle, instance, instance->enumerate_groups_khr, count, groups)
+			   : VK_ERROR_INITIALIZATION_FAILED;
 }

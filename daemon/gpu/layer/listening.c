@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "gpu/layer/devices.h"
 #include "gpu/layer/fault.h"
 #include "gpu/layer/program.h"
 #include "gpu/layer/report.h"
@@ -22,10 +23,18 @@ static bool check_rule(const struct wish *wish, struct fault *fault)
 	return true;
 }
 
+static bool is_possible(struct fault *fault)
+{
+	pthread_mutex_lock(&session.lock);
+	bool ok = session_check(fault);
+	pthread_mutex_unlock(&session.lock);
+	return ok;
+}
+
 static bool check_start(
 	const struct gpu_wire_message *message, struct wish *wish, struct fault *fault)
 {
-	return session_check(fault) && wish_read(message, wish, fault) && check_rule(wish, fault) &&
+	return is_possible(fault) && wish_read(message, wish, fault) && check_rule(wish, fault) &&
 		   renderdoc_can_write(wish->template, fault);
 }
 
@@ -48,7 +57,7 @@ static void start(const struct gpu_wire_message *message)
 	}
 	if (is_good) {
 		session.wish = wish;
-		session_mark_devices();
+		devices_mark();
 		session.wants_work = session.api == SESSION_GL;
 	} else {
 		report_fault(&session.channel, &fault);

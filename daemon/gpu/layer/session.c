@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "gpu/layer/channel.h"
+#include "gpu/layer/devices.h"
 #include "gpu/layer/fault.h"
 #include "gpu/layer/listening.h"
 #include "gpu/layer/renderdoc.h"
@@ -139,16 +140,6 @@ static void explain_no_begin(struct fault *fault)
 	}
 }
 
-/* NULL: it is none of this process's. */
-static const struct session_device *find_device(const struct frame_counts *counts)
-{
-	const struct session_device *device = session.devices;
-	while (device != NULL && device->counts != counts) {
-		device = device->next;
-	}
-	return device;
-}
-
 bool session_begin_capture(struct frame_counts *counts, void *instance, struct fault *fault)
 {
 	session.instance = instance;
@@ -164,7 +155,7 @@ bool session_begin_capture(struct frame_counts *counts, void *instance, struct f
 		session.has_exit_handler = atexit(at_exit) == 0;
 	}
 	frames_begun(&session.frames, counts);
-	const struct session_device *device = find_device(counts);
+	const struct session_device *device = devices_find(counts);
 	report_capturing(&session.channel, session.frames.first, device != NULL ? &device->told : NULL);
 	return true;
 }
@@ -302,33 +293,13 @@ void session_swapchain_made(struct frame_counts *counts)
 	pthread_mutex_unlock(&session.lock);
 }
 
-/* Which of the devices what waits, or was captured last, is for. Those beyond GPU_PICK_MOST are left out by any wish. */
-void session_mark_devices(void)
-{
-	struct gpu_pick_device known[GPU_PICK_MOST];
-	bool chosen[GPU_PICK_MOST];
-	size_t count = 0, i = 0;
-	const char *wish = session.wish.device;
-	struct session_device *device = session.devices;
-	for (; device != NULL && count < GPU_PICK_MOST; device = device->next) {
-		known[count++] =
-			(struct gpu_pick_device){device->told.name, device->told.uuid, device->told.index};
-	}
-	if (*wish != '\0') {
-		gpu_pick(wish, known, count, chosen);
-	}
-	for (device = session.devices; device != NULL; device = device->next, i++) {
-		device->counts->is_left_out = *wish != '\0' && (i >= count || !chosen[i]);
-	}
-}
-
 void session_device_made(struct session_device *device, const struct report_device *told)
 {
 	pthread_mutex_lock(&session.lock);
 	device->next = session.devices;
 	device->told = *told;
 	session.devices = device;
-	session_mark_devices();
+	devices_mark();
 	report_device(&session.channel, told);
 	pthread_mutex_unlock(&session.lock);
 }
@@ -372,34 +343,11 @@ bool session_check(struct fault *fault)
 			"VK_LAYER_PROFD_gpu out of VK_INSTANCE_LAYERS, and unset "
 			"ENABLE_VULKAN_RENDERDOC_CAPTURE");
 	}
-	if (atomic_load(&session.has_no_device)) {
+	if (session.no_device.code != NULL) {
 		*fault = session.no_device;
 		return false;
 	}
 	return renderdoc_check(&session.renderdoc, fault);
-}
-
-const char *session_device_wish(void)
-{
-	pthread_mutex_lock(&session.lock);
-	const char *wish = session.device_wish;
-	pthread_mutex_unlock(&session.lock);
-	return wish;
-}
-
-void session_refuse_device(const struct fault *fault)
-{
-	pthread_mutex_lock(&session.lock);
-	if (!atomic_load(&session.has_no_device)) {
-		session.no_device = *fault;
-		atomic_store(&session.has_no_device, true);
-		/* What is captured already goes on; the next start is told. */
-		if (session.is_open && session.frames.state != FRAMES_CAPTURING) {
-			frames_stop(&session.frames);
-			report_fault(&session.channel, fault);
-		}
-	}
-	pthread_mutex_unlock(&session.lock);
 }
 
 /* Where RenderDoc is cannot be asked for; but what is below us is known, and what is loaded. */

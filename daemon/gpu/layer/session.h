@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gpu/layer/fault.h"
 #include "gpu/layer/frames.h"
 #include "gpu/layer/report.h"
 #include "gpu/layer/shaders.h"
@@ -24,11 +23,6 @@ enum session_api {
 
 /* The first instance, or context, is being made. below: the code that this layer passes calls to, one for each layer and the driver's end. */
 void session_hello(enum session_api api, const void *const *below, unsigned count);
-
-/* The device that the program is to see: PROFD_GPU_DEVICE as it was at the first instance. NULL: each. Borrowed for the process's life. */
-const char *session_device_wish(void);
-/* It cannot be had: profd is told so, now and at each start. The first fault counts. */
-void session_refuse_device(const struct fault *fault);
 
 /* A device is about to be made: waits for profd's first word, so that no frame is missed. */
 void session_wait_for_greeting(void);

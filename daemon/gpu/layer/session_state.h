@@ -48,9 +48,9 @@ struct session_state {
 	struct frames frames;
 	struct wish wish;
 	struct asking asking;
-	char *device_wish;                  /* owned; NULL: none */
-	atomic_bool has_no_device;          /* that one cannot be had, by */
-	struct fault no_device;             /* written before */
+	char *device_wish; /* owned; NULL: none */
+	/* That one cannot be had; code NULL: it can, or was not looked for yet. */
+	struct fault no_device;
 	bool is_programs;                   /* what is captured, the program itself began */
 	void *instance;                     /* what is captured is of this one */
 	struct session_device *devices;     /* the newest first */
@@ -70,13 +70,11 @@ static inline uint64_t session_now_ns(void)
 }
 
 void session_close_channel(void);
-/* Which of the devices what waits, or was captured last, is for. */
-void session_mark_devices(void);
 
 /* Tells of the current frame; must: also when it was told already, or a moment ago. */
 void session_tell_frame(bool must);
 
-/* A start is possible in this process. */
+/* A start is possible in this process; the lock is held. */
 bool session_check(struct fault *fault);
 
 /* What frames_start_now or frames_before_submit said, done, and profd told of it. False: fault, and profd was told of that too. */
