@@ -73,6 +73,10 @@
 #define LIMIT_GPU_FREE_BYTES    (16 * 1024 * 1024) /* with less space left nothing is recorded */
 #define LIMIT_GPU_SHADER_BYTES  (16 * 1024 * 1024) /* of one module's SPIR-V */
 #define LIMIT_GPU_SHADERS_BYTES (64 * 1024 * 1024) /* of all modules of a trace */
+#define LIMIT_GPU_VERIFY_MS     30000              /* for reading a whole document */
+#define LIMIT_GPU_VERIFY_OUTPUT (UINT64_C(1024) * 1024 * 1024)     /* what its reader may write */
+#define LIMIT_GPU_VERIFY_MEMORY (UINT64_C(4) * 1024 * 1024 * 1024) /* what it may map, and the */
+#define LIMIT_GPU_VERIFY_TIMES  16                                 /* document's size so often */
 #define LIMIT_GPU_ASKS          1000  /* captures that one build's program has asked for itself */
 #define LIMIT_GPU_DOCUMENT_MS   60000 /* from the end of a recording until its document is there */
 
