@@ -74,6 +74,9 @@ void captures_abandon(struct captures *captures)
 		if (capture->analyzer != NULL) {
 			analyzer_kill(capture->analyzer);
 		}
+		if (capture->tracing != NULL) {
+			tracing_abandon(capture->tracing);
+		}
 	}
 	symbolizing_abandon(captures);
 }

@@ -85,6 +85,7 @@ struct capture_trace_options {
 	uint64_t duration_ms; /* from the first recorded frame; 0: none */
 	uint64_t timeout_ms;  /* from the program's first instruction until the first recorded frame */
 	uint64_t progress_ms;
+	bool verify;            /* have the whole document read when it is there */
 	const char *output_dir; /* NULL: the data folder */
 	const char *label;      /* NULL */
 	json_t *asked;          /* the params as they came, for the record; borrowed */

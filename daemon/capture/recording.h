@@ -112,6 +112,8 @@ void ending_cancel(struct capture *capture);
 /* tracing.c: of a GPU trace, what ending_begin is for samples; and its memory. */
 void tracing_stop(struct capture *capture, const char *reason);
 void tracing_destroy(struct tracing *tracing);
+/* Before an exit that waits for nothing. */
+void tracing_abandon(const struct tracing *tracing);
 
 /* starting.c: what every capture of this daemon begins with. */
 /* False: as many as there may be are running. */

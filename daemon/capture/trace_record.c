@@ -12,7 +12,8 @@
 
 static const char *const members[] = {"backend", "backend_version", "trace_kind", "frame_by",
 	"start_frame", "end_frame", "frames", "duration_ms", "timeout_ms", "first_frame", "last_frame",
-	"traced_pid", "traced_exe", "device", "started_mono_us", "trace_path", "artifacts", "shaders"};
+	"traced_pid", "traced_exe", "device", "started_mono_us", "trace_path", "artifacts", "shaders",
+	"verified"};
 
 static void set_text(json_t *object, const char *name, const char *text)
 {
@@ -67,7 +68,9 @@ static json_t *restored(const char *name, const json_t *value)
 	bool is_part =
 		((strcmp(name, "device") == 0 || strcmp(name, "shaders") == 0) && json_is_object(value)) ||
 		(strcmp(name, "artifacts") == 0 && json_is_array(value));
-	return is_text || is_part || json_is_integer(value) ? json_deep_copy(value) : json_null();
+	bool is_truth = strcmp(name, "verified") == 0 && json_is_boolean(value);
+	return is_text || is_part || is_truth || json_is_integer(value) ? json_deep_copy(value)
+																	: json_null();
 }
 
 json_t *trace_record_restore(const json_t *kept)
@@ -154,4 +157,9 @@ void trace_record_set_shaders(
 	if (counts->list_bytes > 0) {
 		add_artifact(trace, folder, ARTIFACT_SHADERS, counts->list_bytes, path);
 	}
+}
+
+void trace_record_set_verified(json_t *trace, bool is_verified)
+{
+	json_object_set_new(trace, "verified", json_boolean(is_verified));
 }

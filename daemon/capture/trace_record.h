@@ -30,5 +30,7 @@ void trace_record_set_document(json_t *trace, const char *folder, const char *na
 /* Its shaders, beside it. */
 void trace_record_set_shaders(
 	json_t *trace, const char *folder, const struct trace_shaders_counts *counts);
+/* Whether it was read to its end by who can. */
+void trace_record_set_verified(json_t *trace, bool is_verified);
 
 #endif

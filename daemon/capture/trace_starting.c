@@ -63,6 +63,7 @@ static bool create_tracing(
 	tracing->range.path_template = path;
 	tracing->duration_ms = options->duration_ms;
 	tracing->timeout_ms = options->timeout_ms;
+	tracing->is_verified = options->verify;
 	tracing->ending.range = &tracing->range;
 	tracing->told.frame = -1;
 	tracing->told.state = capture->record.state;

@@ -8,6 +8,7 @@
 #include "capture/recording.h"
 #include "capture/trace_record.h"
 #include "capture/trace_shaders.h"
+#include "capture/trace_verifying.h"
 #include "capture/tracing.h"
 #include "protocol/limits.h"
 #include "protocol/names.h"
@@ -16,7 +17,7 @@
 /*
  * All of a GPU trace:
  *
- *   armed ──capturing──► sampling ──document──► a worker looks at it and renames it ──► finished
+ *   armed ──capturing──► sampling ──document──► a worker looks at it and renames it ──► its reader reads it ──► finished
  *     └────────────────────┴── fault, gone, exit, no answer ──► (a worker asks the machine) ──► failed
  *
  * A stop, whoever wants it, is a word to the program; what comes of it is told by the program, or by its end.
@@ -184,6 +185,7 @@ static void no_answer(uv_timer_t *timer)
 void tracing_stop(struct capture *capture, const char *reason)
 {
 	struct tracing *tracing = capture->tracing;
+	trace_verifying_hasten(capture, reason);
 	if (capture->phase > CAPTURE_SAMPLING || tracing->is_asked_to_stop) {
 		return;
 	}
@@ -273,7 +275,7 @@ static void document_taken(uv_work_t *work, int status)
 	trace_record_set_shaders(capture->record.trace, capture->folder.path, &tracing->shader_counts);
 	warn_of_cut(capture);
 	warn_of_shaders(capture);
-	ending_finish(capture);
+	trace_verifying_begin(capture);
 }
 
 static void on_shader(void *context, const struct gpu_shader *shader)

@@ -30,6 +30,10 @@ struct tracing {
 	uint64_t document_bytes, first_frame, last_frame;
 	bool is_document_good, is_machine_good;
 	struct error error;
+	/* Afterwards. */
+	bool is_verified;            /* it is to be, */
+	const char *haste;           /* but for this reason not any more; NULL */
+	struct verifying *verifying; /* NULL: not now */
 };
 
 /* What the program tells; the context is the capture. */

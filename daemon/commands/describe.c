@@ -9,7 +9,7 @@
 #define TRACE_MEMBERS                                                                              \
 	"backend, backend_version, trace_kind, frame_by, start_frame, end_frame, frames, "             \
 	"duration_ms, timeout_ms, first_frame, last_frame, traced_pid, traced_exe, device, "           \
-	"started_mono_us, trace_path, artifacts, shaders"
+	"started_mono_us, trace_path, artifacts, shaders, verified"
 
 /* What every event carries beside seq. */
 static const struct {

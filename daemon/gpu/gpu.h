@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include "base/log.h"
+#include "gpu/verifying.h"
 #include "protocol/error.h"
 #include "protocol/gpu_pick.h"
 
@@ -148,9 +149,10 @@ struct gpu_arming {
 
 /* One way to record. Each has a fake in tests/support or tests/integration. */
 struct gpu_backend {
-	const char *name;     /* the wire's: "renderdoc" */
-	const char *document; /* the file's final name in a capture's folder */
-	const char *magic;    /* what it begins with */
+	const char *name;                      /* the wire's: "renderdoc" */
+	const char *document;                  /* the file's final name in a capture's folder */
+	const char *magic;                     /* what it begins with */
+	const struct verifying_reader *reader; /* who can read all of it */
 	/*
 	 * Would it work here? True: *finding says with what. False: err is backend_unavailable, with the first thing that is missing, its detail and what
 	 * helps. environment is what a program would have (NULL: the daemon's own). Runs programs and reads files, so it blocks (seconds at most): any thread

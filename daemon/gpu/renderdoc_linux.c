@@ -278,10 +278,20 @@ static void status(const struct gpu_armed *armed, struct gpu_status *out)
 	out->api = armed->api;
 }
 
+static const char *const conversion[] = {
+	"convert", "-f", VERIFYING_DOCUMENT, "-o", VERIFYING_OUTPUT, "-c", "xml", NULL};
+static const struct verifying_reader reader = {
+	.program = "renderdoccmd",
+	.package = "renderdoccmd (Debian, Ubuntu) or renderdoc",
+	.arguments = conversion,
+	.magic = "<?xml",
+};
+
 const struct gpu_backend gpu_renderdoc = {
 	.name = "renderdoc",
 	.document = ARTIFACT_RDC,
 	.magic = "RDOC",
+	.reader = &reader,
 	.probe = renderdoc_probe,
 	.arm = arm,
 	.environment = environment,

@@ -9,17 +9,35 @@ from fake_gpu_layer import Layer, Parts
 from harness import Daemon
 
 PROGRAM = ["sleep", "60"]
+# In the place of renderdoccmd, because the documents of a played layer are none.
+READER = "#!/bin/sh\nprintf '<?xml' > \"$5\"\n"
 
 
 class Stage:
-    """with Stage() as stage: stage.daemon, stage.client, stage.parts, and stage.launch()."""
+    """with Stage() as stage: stage.daemon, stage.client, stage.parts, and stage.launch(). reader: the script that is renderdoccmd; None: the system's; "": none."""
 
-    def __init__(self, env=None, **options):
+    def __init__(self, env=None, reader=READER, **options):
         self.root = tempfile.mkdtemp(prefix="profd-st-")
         self.parts = Parts(self.root)
         self.runtime = os.path.join(self.root, "run")
         os.mkdir(self.runtime, 0o700)
-        self.daemon = Daemon(env=self.parts.environment(XDG_RUNTIME_DIR=self.runtime, **(env or {})), **options)
+        env = dict({"PATH": self.path(reader)}, **(env or {}))
+        self.daemon = Daemon(env=self.parts.environment(XDG_RUNTIME_DIR=self.runtime, **env), **options)
+
+    def path(self, reader):
+        """A PATH with that renderdoccmd, and without any when it is empty."""
+        if reader is None:
+            return os.environ["PATH"]
+        folder = os.path.join(self.root, "bin")
+        os.mkdir(folder)
+        if not reader:
+            os.symlink(shutil.which(PROGRAM[0]), os.path.join(folder, PROGRAM[0]))
+            return folder
+        path = os.path.join(folder, "renderdoccmd")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(reader.replace("ROOT", self.root))
+        os.chmod(path, 0o700)
+        return folder + ":" + os.environ["PATH"]
 
     def __enter__(self):
         self.before = self.folders()

@@ -7,7 +7,7 @@ import time
 from contract import SENTENCE
 from fake_gpu_layer import environment_of
 from gpu_modules import module, sha256
-from gpu_stage import PROGRAM, Stage, begin, failure, record, start, write_document
+from gpu_stage import PROGRAM, READER, Stage, begin, failure, record, start, write_document
 from harness import Gate, main, skip, wait_until
 
 LAVAPIPE = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json"
@@ -15,14 +15,14 @@ LAVAPIPE = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json"
 
 @SENTENCE("`StartGpuTrace` | build_id; start_frame?, end_frame? (numbered from 0, both included) or frames? (from the next on) or "
           "duration_ms? (none of them: until stopped); frame_by?: `auto` (default), `present`, `submit`, `label:PREFIX`, `manual`; kind?: "
-          "`document` (default), `timeline`; device?; output_dir?;", "timeout_ms? (60,000: how long the first frame is waited for), label?, "
+          "`document` (default), `timeline`; device?; output_dir?; verify? (true);", "timeout_ms? (60,000: how long the first frame is waited for), label?, "
           "progress_ms? (250), subscribe? (true), on_client_exit?: `continue` (default), `stop`; request_key? |")
 def test_what_a_trace_can_be_asked_for():
     with Stage() as stage, stage.program() as (_, layer):
         described, = stage.client.call("Describe", method="StartGpuTrace")["methods"]
         defaults = {param["name"]: param.get("default") for param in described["params"]}
         assert (defaults["frame_by"], defaults["kind"], defaults["timeout_ms"], defaults["progress_ms"], defaults["subscribe"],
-                defaults["on_client_exit"]) == ("auto", "document", 60000, 250, True, "continue")
+                defaults["on_client_exit"], defaults["verify"]) == ("auto", "document", 60000, 250, True, "continue", True)
         error = stage.client.fails("StartGpuTrace", build_id="engine", kind="timeline")
         assert error.code == "unsupported" and "timeline" in error.message, error.error
         for wrong in ({"start_frame": -1}, {"start_frame": 4, "end_frame": 3}, {"end_frame": 3}, {"frames": 0}, {"frames": 1, "start_frame": 1},
@@ -53,12 +53,12 @@ def test_what_a_trace_can_be_asked_for():
 @SENTENCE("| capture_id, state, backend, and the other effective values that `GpuTraceStarted` tells, null where not known yet; warnings.",
           "The reply comes once the program is asked: state `armed` until the first frame is recorded",
           "`GpuTraceStarted {capture_id, build_id, pid, backend, backend_version, trace_kind, frame_by, start_frame, end_frame, frames, "
-          "duration_ms, timeout_ms, first_frame, last_frame, traced_pid, traced_exe, device, started_mono_us, trace_path, artifacts, shaders}` (with "
+          "duration_ms, timeout_ms, first_frame, last_frame, traced_pid, traced_exe, device, started_mono_us, trace_path, artifacts, shaders, verified}` (with "
           "the first frame that is recorded; `started_mono_us` is its CLOCK_MONOTONIC, as the samples' times) · `GpuTraceProgress {capture_id, "
           "build_id, state, elapsed_ms, frame, bytes}` (only when something has changed; frame is the program's, also before the first that "
           "is recorded) · `GpuTraceFinished {capture_id, build_id, pid, label, reason, backend, backend_version, trace_kind, frame_by, "
           "start_frame, end_frame, frames, duration_ms, timeout_ms, first_frame, last_frame, traced_pid, traced_exe, device, started_mono_us, "
-          "trace_path, artifacts, shaders, warnings}` where reason is `frames`, `duration`, `stopped`, `target_exited` (it, or its device, is gone), `client_exited`, "
+          "trace_path, artifacts, shaders, verified, warnings}` where reason is `frames`, `duration`, `stopped`, `target_exited` (it, or its device, is gone), `client_exited`, "
           "`daemon_shutdown` or `timeout`, device is {name, type, driver, uuid, index}, and `backend_version` is RenderDoc's interface ·",
           "`GpuTraceFailed {capture_id, build_id, pid, error, label}`; the record's kind is `gpu`")
 def test_what_is_told_of_a_trace():
@@ -302,6 +302,28 @@ def test_a_success_has_a_document():
             assert final["state"] == ("finished" if good else "failed"), final
             assert os.path.exists(final["folder"] + "/capture.rdc") == good
         assert final["reason"] == "target_exited" and [warning["code"] for warning in final["warnings"]] == ["range_cut"] and "2 of the 4" in final["warnings"][0]["message"]
+
+
+@SENTENCE("Then `renderdoccmd` reads all of it, when it is in the daemon's PATH, unless `verify` is false: `verified` is true when it could.",
+          "When it could not, the trace has failed with `io`, detail `document_broken` and the last line of what it said, and the document is kept "
+          "and listed.",
+          "When there is no `renderdoccmd`, when it takes longer than 30 s, and when the daemon ends meanwhile, the trace has finished, `verified` "
+          "is false, and a warning `not_verified` says why.")
+def test_a_document_is_read_when_it_is_there():
+    # The time limit: tests/unit/test_verifying.c. The daemon's end, and real documents: test_gpu_verifying.py.
+    for reader, verify, verified, codes in ((READER, True, True, []), (READER, False, False, []), ("", True, False, ["not_verified"]),
+                                            ("#!/bin/sh\necho first; echo it is cut >&2; exit 3\n", True, False, None)):
+        with Stage(reader=reader) as stage, stage.program() as (_, layer):
+            capture_id = start(stage, start_frame=3, verify=verify)["capture_id"]
+            record(layer, layer.wait_for("start"), 3, 3)
+            final = stage.client.call("WaitCapture", capture_id=capture_id)
+            assert final["verified"] == verified and final["state"] == ("failed" if codes is None else "finished"), final
+            assert os.path.exists(final["trace_path"]) and final["artifacts"][0]["path"] == final["trace_path"]
+            if codes is None:
+                error = final["error"]
+                assert (error["data"]["code"], error["data"]["detail"]) == ("io", "document_broken") and "it is cut" in error["message"], error
+            else:
+                assert [warning["code"] for warning in final["warnings"]] == codes, final
 
 
 @SENTENCE("Beside the document are the shaders that the recorded frames used: `shaders/HASH.spv`, where HASH is the SHA-256 of the SPIR-V; the source "

@@ -44,7 +44,7 @@ def trace(client, **params):
 
 def frames_in(record):
     """The numbers of the frames whose labels are in the document, as RenderDoc reads it."""
-    assert record["state"] == "finished", record
+    assert record["state"] == "finished" and record["verified"] is True, record
     path = record["trace_path"]
     assert os.path.getsize(path) == record["artifacts"][0]["bytes"]
     told = path + ".xml"

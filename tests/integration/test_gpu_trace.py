@@ -10,7 +10,7 @@ from harness import Daemon, main
 DOCUMENT = b"RDOC" + bytes(range(256)) * 4
 TRACE = {"backend", "backend_version", "trace_kind", "frame_by", "start_frame", "end_frame", "frames", "duration_ms", "timeout_ms",
          "first_frame", "last_frame", "traced_pid", "traced_exe", "device", "started_mono_us", "trace_path", "artifacts",
-         "shaders"}
+         "shaders", "verified"}
 
 
 def test_frames_that_are_asked_for_become_a_document():
