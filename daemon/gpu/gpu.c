@@ -1,5 +1,6 @@
 #include "gpu/gpu.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,11 +75,24 @@ void gpu_program_release(struct gpu_program *program)
 	}
 }
 
+/* Who reads documents when they are written: where, or what to install. */
+static void describe_reader(const struct gpu_backend *backend, char *text, size_t size)
+{
+	char path[512];
+	if (verifying_find(backend->reader->program, path, sizeof(path))) {
+		snprintf(text, size, "each is verified by %s", path);
+	} else {
+		snprintf(text, size, "none is verified: %s is not in profd's PATH (package %s)",
+			backend->reader->program, backend->reader->package);
+	}
+}
+
 void gpu_checks(struct checks *checks)
 {
 	const struct gpu_backend *backend = gpu_backend_choose();
 	struct gpu_finding finding = {0};
 	struct error err = {0};
+	char reader[640];
 	struct check *check = checks_add(checks, "gpu");
 	if (backend == NULL) {
 		check_value(check, "none");
@@ -89,8 +103,9 @@ void gpu_checks(struct checks *checks)
 	check_value(check, "%s%s%s, %zu device%s", backend->name, finding.version[0] != '\0' ? " " : "",
 		finding.version, finding.device_count, finding.device_count == 1 ? "" : "s");
 	if (ok) {
-		check_say(
-			check, CHECK_OK, NULL, "documents of GPU work can be recorded on: %s", finding.devices);
+		describe_reader(backend, reader, sizeof(reader));
+		check_say(check, CHECK_OK, NULL, "documents of GPU work can be recorded on: %.300s; %s",
+			finding.devices, reader);
 	} else {
 		check_say(check, CHECK_WARN, err.hint, "GPU traces do not work: %.400s", err.message);
 	}

@@ -75,6 +75,13 @@ def test_what_works_is_told_with_its_devices():
         check = said(parts.environment(VK_ICD_FILENAMES=LAVAPIPE))
         assert check["status"] == "ok" and check["fix"] is None, check
         assert "llvmpipe" in check["message"] and check["value"].startswith("renderdoc ") and check["value"].endswith("1 device"), check
+        reader = os.path.join(root, "renderdoccmd")
+        with open(reader, "w", encoding="utf-8"):
+            pass
+        os.chmod(reader, 0o700)
+        for path, words in ((root, "each is verified by " + reader), ("relative:/nowhere:", "renderdoccmd is not in profd's PATH (package renderdoccmd")):
+            check = said(parts.environment(VK_ICD_FILENAMES=LAVAPIPE, PATH=path))
+            assert check["status"] == "ok" and words in check["message"], check
     with_parts(case)
 
 
