@@ -24,6 +24,7 @@ enum gpu_option {
 	GPU_OPTION_TIMEOUT,
 	GPU_OPTION_SETTINGS,
 	GPU_OPTION_API,
+	GPU_OPTION_NO_VERIFY,
 };
 
 static bool set_integer(struct gpu *gpu, const char *member, json_int_t value)
@@ -86,6 +87,8 @@ static bool take_option(struct gpu *gpu, int option, const char *value)
 	case GPU_OPTION_API:
 		gpu->api = value;
 		return text_is_utf8(value, strlen(value)) || refuse_text("--api");
+	case GPU_OPTION_NO_VERIFY:
+		return json_object_set_new(gpu->params, "verify", json_false()) == 0;
 	case GPU_OPTION_SETTINGS:
 		gpu->settings_file = value;
 		return true;
@@ -104,6 +107,7 @@ static const struct option gpu_options[] = {
 	{"api", required_argument, NULL, GPU_OPTION_API},
 	{"device", required_argument, NULL, GPU_OPTION_DEVICE},
 	{"timeout", required_argument, NULL, GPU_OPTION_TIMEOUT},
+	{"no-verify", no_argument, NULL, GPU_OPTION_NO_VERIFY},
 	{"settings", required_argument, NULL, GPU_OPTION_SETTINGS},
 	{"label", required_argument, NULL, 'l'}, {"quiet", no_argument, NULL, 'q'}, PROFCTL_OPTIONS};
 
@@ -367,9 +371,10 @@ static int run(struct profctl *profctl, int argc, char **argv)
 
 const struct profctl_command gpu_command = {
 	.name = "gpu",
-	.synopsis = "[--gpu-trace-start-frame N [--gpu-trace-end-frame N] | --frames N | -d SECONDS] "
-				"[-o FOLDER] [--frame-by WHAT] [--api API] [--device GPU] [--timeout SECONDS] "
-				"[--settings FILE] [--label TEXT] [--quiet] [--] PROGRAM [ARGUMENT …]",
+	.synopsis =
+		"[--gpu-trace-start-frame N [--gpu-trace-end-frame N] | --frames N | -d SECONDS] "
+		"[-o FOLDER] [--frame-by WHAT] [--api API] [--device GPU] [--timeout SECONDS] "
+		"[--no-verify] [--settings FILE] [--label TEXT] [--quiet] [--] PROGRAM [ARGUMENT …]",
 	.about = "run a program in this terminal and record its GPU frames",
 	.help = "      --gpu-trace-start-frame N  the first frame, from 0 on\n"
 			"      --gpu-trace-end-frame N    the last one, included; by default the first\n"
@@ -383,6 +388,7 @@ const struct profctl_command gpu_command = {
 			"      --api API                  what the program uses: vulkan (the default), gl\n"
 			"      --device GPU               its name, index or uuid\n"
 			"      --timeout SECONDS          how long the first frame is waited for; 60\n"
+			"      --no-verify                do not have the document read when it is there\n"
 			"      --settings FILE            JSON with enable_gpu_tracing, gpu_trace_…\n"
 			"  -l, --label TEXT               kept with the capture\n"
 			"  -q, --quiet                    print nothing unless something went wrong\n",

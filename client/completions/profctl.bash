@@ -125,7 +125,7 @@ _profctl()
 
 	case $command in
 	record) options="-F --hz -d --duration -o --output -k --kernel -l --label -q --quiet --unwind --max-depth --no-stitch --svg" ;;
-	gpu) options="--gpu-trace-start-frame --gpu-trace-end-frame --frames -d --duration -o --gpu-trace-output-directory --frame-by --api --device --timeout --settings -l --label -q --quiet" ;;
+	gpu) options="--gpu-trace-start-frame --gpu-trace-end-frame --frames -d --duration -o --gpu-trace-output-directory --frame-by --api --device --timeout --no-verify --settings -l --label -q --quiet" ;;
 	launch) options="-f --follow -i --input --id --stdio --hold --profile -F --hz -d --duration --unwind --max-depth --no-stitch --svg --env --cwd --leave" ;;
 	stop) options="-s --signal -g --grace -c --capture -d --discard" ;;
 	output) options="-f --follow --stderr" ;;

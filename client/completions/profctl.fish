@@ -74,6 +74,7 @@ complete -c profctl -n '__fish_seen_subcommand_from gpu' -l frame-by -x -a 'auto
 complete -c profctl -n '__fish_seen_subcommand_from gpu' -l api -x -a 'vulkan gl' -d 'what the program uses'
 complete -c profctl -n '__fish_seen_subcommand_from gpu' -l device -x -d 'the GPU, by name, index or uuid'
 complete -c profctl -n '__fish_seen_subcommand_from gpu' -l timeout -x -d 'how long the first frame is waited for'
+complete -c profctl -n '__fish_seen_subcommand_from gpu' -l no-verify -d 'do not have the document read'
 complete -c profctl -n '__fish_seen_subcommand_from gpu' -l settings -r -F -d 'JSON with the settings'
 complete -c profctl -n '__fish_seen_subcommand_from gpu' -s l -l label -x -d 'kept with the capture'
 complete -c profctl -n '__fish_seen_subcommand_from record gpu' -s q -l quiet -d 'print nothing'

@@ -133,7 +133,7 @@ def test_a_reader_that_hangs_is_ended_with_a_trace_that_is_thrown_away():
         # Another trace of the build does not wait for it, and a stop leaves it alone.
         other = start(stage, start_frame=9)["capture_id"]
         stage.client.call("StopCapture", capture_id=capture_id, discard=True)
-        assert stage.client.wait_event("GpuTraceFailed", capture_id=capture_id)["error"]["data"]["code"] == "cancelled"
+        assert stage.client.wait_event("GpuTraceFailed", 10, capture_id=capture_id)["error"]["data"]["code"] == "cancelled"
         gone(found)
         assert not os.path.exists(folder)
         layer.wait_for("start")

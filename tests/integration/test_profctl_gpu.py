@@ -105,6 +105,9 @@ def test_quiet_and_json():
         done = gpu(env, "--json", "--frames", 1, *frames_program("--frames", 2))
         event = json.loads(done.stderr)
         assert event["method"] == "GpuTraceFinished" and os.path.exists(event["params"]["trace_path"]) and event["params"]["first_frame"] == 0
+        assert event["params"]["verified"] is True, event
+        done = gpu(env, "--json", "--no-verify", "--frames", 1, *frames_program("--frames", 2))
+        assert json.loads(done.stderr)["params"]["verified"] is False and record(env)["options"]["verify"] is False, done
 
 
 def test_a_progress_line_is_drawn_where_it_spoils_nothing():
