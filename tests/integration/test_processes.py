@@ -185,7 +185,7 @@ def test_a_refused_launch_leaves_nothing():
             ("bad_params", "build_id", {"argv": ["true"], "build_id": 2 ** 53 + 2}),
             ("bad_params", "hold", {"argv": ["true"], "hold": "yes"}),
             ("bad_params", "stdio", {"argv": ["true"], "stdio": "tty"}),
-            ("unsupported", "gpu.device", {"argv": ["true"], "gpu": {"device": "llvmpipe"}}),
+            ("unsupported", "device", {"argv": ["true"], "gpu": {"api": "gl", "device": "llvmpipe"}}),
             ("bad_params", "leave", {"argv": ["true"], "on_daemon_exit": "leave"}),
             ("bad_params", "leave", {"argv": ["true"], "on_daemon_exit": "leave", "stdio": "pty"}),
             ("bad_params", "profile.hz", {"argv": ["true"], "profile": {"hz": 0}}),
