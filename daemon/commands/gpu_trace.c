@@ -1,9 +1,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "commands/beginning.h"
 #include "commands/build.h"
 #include "commands/gpu_trace.h"
-#include "commands/lease.h"
 #include "commands/methods.h"
 #include "commands/params.h"
 #include "gpu/gpu.h"
@@ -18,7 +18,6 @@ _Static_assert(LIMIT_GPU_WAIT_DEFAULT == 60000 && LIMIT_PROGRESS_MS_DEFAULT == 2
 
 static const char *const kinds[] = {"document", NULL};
 static const char *const later_kinds[] = {"timeline", NULL};
-static const char *const client_exits[] = {"continue", "stop", NULL};
 
 static const struct param params_table[] = {
 	{.name = "build_id",
@@ -67,10 +66,7 @@ static const struct param params_table[] = {
 		.min = 1,
 		.max = GPU_PICK_WISH_BYTES - 1,
 		.about = "Which of the program's GPUs, by name, index or uuid; left out: each."},
-	{.name = "output_dir",
-		.type = PARAM_PATH,
-		.about =
-			"A folder of ours in which the capture's folder is made; left out: the data folder."},
+	BEGINNING_OUTPUT_DIR,
 	{.name = "verify",
 		.type = PARAM_BOOLEAN,
 		.fallback = "true",
@@ -82,25 +78,15 @@ static const struct param params_table[] = {
 		.max = LIMIT_GPU_WAIT_MS,
 		.fallback = "60000",
 		.about = "How long to wait for the first frame."},
-	{.name = "label",
-		.type = PARAM_STRING,
-		.max = LIMIT_LABEL_BYTES,
-		.about = "A text for people, kept with the capture."},
+	BEGINNING_LABEL,
 	{.name = "progress_ms",
 		.type = PARAM_INTEGER,
 		.min = PROGRESS_MIN_MS,
 		.max = PROGRESS_MAX_MS,
 		.fallback = "250",
 		.about = "The least time between GpuTraceProgress events."},
-	{.name = "subscribe",
-		.type = PARAM_BOOLEAN,
-		.fallback = "true",
-		.about = "Send this connection the capture's events."},
-	{.name = "on_client_exit",
-		.type = PARAM_ENUM,
-		.choices = client_exits,
-		.fallback = "\"continue\"",
-		.about = "What becomes of the capture when this connection goes."},
+	BEGINNING_SUBSCRIBE,
+	BEGINNING_ON_CLIENT_EXIT,
 	{.name = NULL},
 };
 
@@ -172,7 +158,6 @@ static struct gpu_program *find_program(
 struct capture *gpu_trace_start(struct daemon *daemon, const json_t *params,
 	struct process *process, struct client *client, struct error *err)
 {
-	bool stops = strcmp(command_string(params, "on_client_exit", "continue"), "stop") == 0;
 	struct capture_trace_options options = {
 		.process = process,
 		.program = find_program(daemon, process, err),
@@ -188,19 +173,7 @@ struct capture *gpu_trace_start(struct daemon *daemon, const json_t *params,
 	if (options.program != NULL && read_range(params, &options.range, err)) {
 		capture = captures_trace(daemon->captures, &options, err);
 	}
-	if (capture == NULL) {
-		return NULL;
-	}
-	if (!lease_create(daemon, capture, stops ? client : NULL)) {
-		capture_stop(capture, "stopped", true);
-		error_set(err, ERROR_LIMIT_EXCEEDED, "out of memory");
-		return NULL;
-	}
-	build_add_capture(daemon, process, capture_id(capture));
-	if (stops && client == NULL) {
-		capture_stop(capture, "client_exited", false);
-	}
-	return capture;
+	return beginning_tie(daemon, params, capture, process, client, err);
 }
 
 static void start_gpu_trace(struct daemon *daemon, struct request *request, const json_t *params)
@@ -212,15 +185,7 @@ static void start_gpu_trace(struct daemon *daemon, struct request *request, cons
 		return;
 	}
 	struct capture *capture = gpu_trace_start(daemon, params, process, client, &err);
-	if (capture == NULL) {
-		request_fail(request, &err);
-		return;
-	}
-	request_reply(request, capture_effective(capture));
-	if (client != NULL && command_boolean(params, "subscribe", true)) {
-		struct events_subject subject = {.capture_id = capture_id(capture)};
-		events_subscribe(daemon->events, client, &subject);
-	}
+	beginning_answer(daemon, request, params, capture, &err);
 }
 
 static const char *const events[] = {EVENT_GPU_TRACE_STARTED, EVENT_GPU_TRACE_PROGRESS,

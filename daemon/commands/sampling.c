@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "commands/adoption.h"
+#include "commands/beginning.h"
 #include "commands/build.h"
-#include "commands/lease.h"
 #include "commands/methods.h"
 #include "protocol/limits.h"
 #include "protocol/names.h"
@@ -26,7 +26,6 @@ static const char *const unwinders[] = {"auto", "fp", "dwarf", NULL};
 static const char *const samplers[] = {"auto", "perf", NULL};
 static const char *const later_samplers[] = {"tick", "ptrace", "mach", NULL};
 static const char *const formats[] = {"folded", "svg", "json", NULL};
-static const char *const client_exits[] = {"continue", "stop", NULL};
 
 static const struct param svg_params[] = {
 	{.name = SVG_OPTION_TITLE,
@@ -130,10 +129,7 @@ const struct param sampling_params[] = {
 		.later = later_samplers,
 		.fallback = "\"auto\"",
 		.about = "What interrupts the program."},
-	{.name = "output_dir",
-		.type = PARAM_PATH,
-		.about =
-			"A folder of ours in which the capture's folder is made; left out: the data folder."},
+	BEGINNING_OUTPUT_DIR,
 	{.name = "formats",
 		.type = PARAM_STRINGS,
 		.min = 1,
@@ -145,25 +141,15 @@ const struct param sampling_params[] = {
 		.type = PARAM_OBJECT,
 		.members = svg_params,
 		.about = "How the flame graph looks."},
-	{.name = "label",
-		.type = PARAM_STRING,
-		.max = LIMIT_LABEL_BYTES,
-		.about = "A text for people, kept with the capture."},
+	BEGINNING_LABEL,
 	{.name = "progress_ms",
 		.type = PARAM_INTEGER,
 		.min = PROGRESS_MIN_MS,
 		.max = PROGRESS_MAX_MS,
 		.fallback = "250",
 		.about = "The time between SamplingProfileProgress events."},
-	{.name = "subscribe",
-		.type = PARAM_BOOLEAN,
-		.fallback = "true",
-		.about = "Send this connection the capture's events."},
-	{.name = "on_client_exit",
-		.type = PARAM_ENUM,
-		.choices = client_exits,
-		.fallback = "\"continue\"",
-		.about = "What becomes of the capture when this connection goes."},
+	BEGINNING_SUBSCRIBE,
+	BEGINNING_ON_CLIENT_EXIT,
 	{.name = "select",
 		.type = PARAM_OBJECT,
 		.is_unsupported = true,
@@ -234,24 +220,9 @@ static struct capture_options options_of(const json_t *params, struct process *p
 struct capture *sampling_start(struct daemon *daemon, const json_t *params, struct process *process,
 	pid_t pid, struct client *client, struct error *err)
 {
-	bool stops = strcmp(command_string(params, "on_client_exit", "continue"), "stop") == 0;
 	struct capture_options options = options_of(params, process, pid);
 	struct capture *capture = captures_start(daemon->captures, &options, err);
-	if (capture == NULL) {
-		return NULL;
-	}
-	if (!lease_create(daemon, capture, stops ? client : NULL)) {
-		capture_stop(capture, "stopped", true);
-		error_set(err, ERROR_LIMIT_EXCEEDED, "out of memory");
-		return NULL;
-	}
-	if (process != NULL) {
-		build_add_capture(daemon, process, capture_id(capture));
-	}
-	if (stops && client == NULL) {
-		capture_stop(capture, "client_exited", false);
-	}
-	return capture;
+	return beginning_tie(daemon, params, capture, process, client, err);
 }
 
 /* The process that the request names; *process stays NULL for a bare pid. */
@@ -299,15 +270,7 @@ static void start_sampling_profile(
 	}
 	look_at_adopted(daemon, &process, &pid);
 	struct capture *capture = sampling_start(daemon, params, process, pid, client, &err);
-	if (capture == NULL) {
-		request_fail(request, &err);
-		return;
-	}
-	request_reply(request, capture_effective(capture));
-	if (client != NULL && command_boolean(params, "subscribe", true)) {
-		struct events_subject subject = {.capture_id = capture_id(capture)};
-		events_subscribe(daemon->events, client, &subject);
-	}
+	beginning_answer(daemon, request, params, capture, &err);
 }
 
 static const char *const events[] = {EVENT_SAMPLING_PROFILE_STARTED,
