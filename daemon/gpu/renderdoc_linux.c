@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/files.h"
@@ -11,6 +10,7 @@
 #include "gpu/gpu.h"
 #include "gpu/manifest.h"
 #include "gpu/places.h"
+#include "gpu/private_folder.h"
 #include "gpu/renderdoc.h"
 #include "process/environment.h"
 #include "protocol/names.h"
@@ -37,7 +37,7 @@
 
 struct gpu_armed {
 	enum gpu_api api;
-	char folder[64]; /* 0700, ours alone; "" until it is made */
+	char folder[PRIVATE_FOLDER_BYTES]; /* 0700, ours alone; "" until it is made */
 	struct channel *channel;
 	VEC(char *) additions; /* owned texts; NULL-terminated once complete */
 	char **surroundings;   /* owned, environment_copy's; NULL */
@@ -120,24 +120,6 @@ static bool keep_surroundings(struct gpu_armed *armed, const char *const *old, s
 	return armed->surroundings != NULL || out_of_memory(err);
 }
 
-/* Its path must fit a socket's, with the name behind it. */
-static bool make_folder(struct gpu_armed *armed, struct error *err)
-{
-	struct stat status;
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
-	bool is_ours = runtime != NULL && runtime[0] == '/' && strlen(runtime) < 32 &&
-				   stat(runtime, &status) == 0 && status.st_uid == geteuid() &&
-				   (status.st_mode & 077) == 0;
-	snprintf(
-		armed->folder, sizeof(armed->folder), "%s/profd-gpu-XXXXXX", is_ours ? runtime : "/tmp");
-	if (mkdtemp(armed->folder) == NULL) {
-		error_errno(err, "make the folder %s", armed->folder);
-		armed->folder[0] = '\0';
-		return false;
-	}
-	return true;
-}
-
 static void close_folder(int fd)
 {
 	if (fd >= 0) {
@@ -174,29 +156,13 @@ static bool fill_folder(
 	return ok;
 }
 
-static void remove_folder(const struct gpu_armed *armed)
-{
-	struct error err = {0};
-	char *slash = armed->folder[0] != '\0' ? strrchr(armed->folder, '/') : NULL;
-	if (slash == NULL) {
-		return;
-	}
-	char parent[sizeof(armed->folder)];
-	snprintf(parent, sizeof(parent), "%.*s", (int)(slash - armed->folder), armed->folder);
-	int fd = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0) {
-		files_remove_tree(fd, slash + 1, &err);
-		close(fd);
-	}
-}
-
 static void finish(struct gpu_armed *armed)
 {
 	if (armed == NULL) {
 		return;
 	}
 	channel_close(armed->channel);
-	remove_folder(armed);
+	private_folder_remove(armed->folder);
 	for (size_t i = 0; i < armed->additions.len; i++) {
 		free(armed->additions.items[i]);
 	}
@@ -227,7 +193,7 @@ static struct gpu_armed *arm(const struct gpu_arming *arming, struct error *err)
 		free(armed);
 		return NULL;
 	}
-	bool ok = make_folder(armed, err) &&
+	bool ok = private_folder_make(armed->folder, err) &&
 			  (armed->api == GPU_GL || fill_folder(armed, &places, err)) &&
 			  open_channel(armed, arming, err) && make_additions(armed, &places, arming, err);
 	if (ok) {

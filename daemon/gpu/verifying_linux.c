@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "gpu/private_folder.h"
 #include "gpu/verdict.h"
 #include "process/pidfd.h"
 #include "protocol/limits.h"
 
-#define FOLDER_BYTES  64
 #define SAID_NAME     "said"
 #define OUTPUT_NAME   "output"
 #define ARGUMENTS     16
@@ -31,9 +31,9 @@ struct verifying {
 	void *context;
 	unsigned limit_ms;
 	char reader_path[PATH_MAX];
-	char folder[FOLDER_BYTES]; /* 0700, ours alone; "" when there is none */
-	int folder_fd;             /* owned; -1 */
-	char *path;                /* owned */
+	char folder[PRIVATE_FOLDER_BYTES]; /* 0700, ours alone; "" when there is none */
+	int folder_fd;                     /* owned; -1 */
+	char *path;                        /* owned */
 	pid_t pid;
 	uv_timer_t timer; /* the limit, or another try to reap */
 	struct pidfd_watch exit;
@@ -67,40 +67,14 @@ bool verifying_find(const char *program, char *path, size_t size)
 
 static bool make_folder(struct verifying *verifying)
 {
-	struct stat status;
 	struct error err = {0};
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
-	bool is_ours = runtime != NULL && runtime[0] == '/' && strlen(runtime) < FOLDER_BYTES / 2 &&
-				   stat(runtime, &status) == 0 && status.st_uid == geteuid() &&
-				   (status.st_mode & 077) == 0;
-	snprintf(verifying->folder, FOLDER_BYTES, "%s/profd-gpu-XXXXXX", is_ours ? runtime : "/tmp");
-	if (mkdtemp(verifying->folder) == NULL) {
-		snprintf(verifying->verdict.why, sizeof(verifying->verdict.why), "the folder %s: %s",
-			verifying->folder, strerror(errno));
-		verifying->folder[0] = '\0';
-		return false;
+	if (private_folder_make(verifying->folder, &err)) {
+		verifying->folder_fd = files_open_folder(verifying->folder, true, &err);
 	}
-	verifying->folder_fd = files_open_folder(verifying->folder, true, &err);
 	if (verifying->folder_fd < 0) {
 		snprintf(verifying->verdict.why, sizeof(verifying->verdict.why), "%.500s", err.message);
 	}
 	return verifying->folder_fd >= 0;
-}
-
-static void remove_folder(const struct verifying *verifying)
-{
-	struct error err = {0};
-	const char *slash = strrchr(verifying->folder, '/');
-	char parent[FOLDER_BYTES];
-	if (slash == NULL) {
-		return;
-	}
-	snprintf(parent, sizeof(parent), "%.*s", (int)(slash - verifying->folder), verifying->folder);
-	int fd = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0) {
-		files_remove_tree(fd, slash + 1, &err);
-		close(fd);
-	}
 }
 
 static void release(struct verifying *verifying)
@@ -128,7 +102,7 @@ static void judge(uv_work_t *work)
 		.magic = verifying->reader->magic,
 	};
 	verdict_decide(&end, &verifying->verdict);
-	remove_folder(verifying);
+	private_folder_remove(verifying->folder);
 }
 
 static void handle_closed(struct verifying *verifying)
@@ -217,7 +191,7 @@ void verifying_cancel(struct verifying *verifying, const char *why)
 void verifying_abandon(const struct verifying *verifying)
 {
 	end_group(verifying);
-	remove_folder(verifying);
+	private_folder_remove(verifying->folder);
 }
 
 /* --- its beginning --- */
@@ -259,7 +233,8 @@ static int spawn_with(struct verifying *verifying, int said, char **argv, char *
 /* Of our own environment only what finds the program's libraries; the rest could put RenderDoc, or whatever else, into it. */
 static int spawn(struct verifying *verifying, int said)
 {
-	char home[FOLDER_BYTES + 8], temporary[FOLDER_BYTES + 8], output[FOLDER_BYTES + 8];
+	char home[PRIVATE_FOLDER_BYTES + 8], temporary[PRIVATE_FOLDER_BYTES + 8],
+		output[PRIVATE_FOLDER_BYTES + 8];
 	char libraries[PATH_MAX];
 	const char *given = getenv("LD_LIBRARY_PATH");
 	char *argv[ARGUMENTS + 2] = {verifying->reader_path}; /* borrowed */
@@ -368,7 +343,7 @@ struct verifying *verifying_start(const struct verifying_options *options, struc
 		return verifying;
 	}
 	*verdict = verifying->verdict;
-	remove_folder(verifying);
+	private_folder_remove(verifying->folder);
 	release(verifying);
 	return NULL;
 }
