@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "process/pidfd.h"
+#include "process/spawning.h"
 #include "profile/analysis.h"
 
 #define CLOSE_GRACE_MS 2000
@@ -405,19 +406,6 @@ static void exited(struct pidfd_watch *watch)
 /* Of our own environment it gets nothing: it needs none, and it could carry secrets. */
 static char *const environment[] = {(char *)"LC_ALL=C.UTF-8", NULL};
 
-static int set_attributes(posix_spawnattr_t *attributes)
-{
-	sigset_t all, none;
-	sigfillset(&all);
-	sigemptyset(&none);
-	posix_spawnattr_setsigdefault(attributes, &all);
-	posix_spawnattr_setsigmask(attributes, &none);
-	/* A group of its own: a Ctrl-C at a daemon in the foreground must not end it. */
-	posix_spawnattr_setpgroup(attributes, 0);
-	return posix_spawnattr_setflags(
-		attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-}
-
 static bool spawn(const char *path, int channel, pid_t *pid, struct error *err)
 {
 	posix_spawnattr_t attributes;
@@ -425,7 +413,7 @@ static bool spawn(const char *path, int channel, pid_t *pid, struct error *err)
 	char *const argv[] = {(char *)"profd-analyzer", NULL};
 	posix_spawnattr_init(&attributes);
 	posix_spawn_file_actions_init(&actions);
-	int code = set_attributes(&attributes);
+	int code = spawning_set_attributes(&attributes);
 	/* The channel first: it may be descriptor 0 or 1 in a daemon that was started without them. */
 	code = code != 0 ? code : posix_spawn_file_actions_adddup2(&actions, channel, ANALYSIS_FD);
 	code =

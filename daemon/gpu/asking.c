@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "process/spawning.h"
 #include "protocol/names.h"
 
 extern char **environ;
@@ -45,21 +46,6 @@ static char **make_environment(const char *const *environment)
 	return copy;
 }
 
-/* Without it, signals that the daemon ignores or its thread blocks would be so in the program too. */
-static int set_signals(posix_spawnattr_t *attributes)
-{
-	sigset_t none, normal;
-	sigemptyset(&none);
-	sigemptyset(&normal);
-	sigaddset(&normal, SIGPIPE);
-	sigaddset(&normal, SIGHUP);
-	sigaddset(&normal, SIGXFSZ);
-	posix_spawnattr_setsigmask(attributes, &none);
-	posix_spawnattr_setsigdefault(attributes, &normal);
-	return posix_spawnattr_setflags(
-		attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-}
-
 static bool spawn(
 	const char *const *argv, char **environment, int out, pid_t *pid, struct error *err)
 {
@@ -70,7 +56,7 @@ static bool spawn(
 	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
 	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	set_signals(&attributes);
+	spawning_set_attributes(&attributes);
 	int status =
 		posix_spawnp(pid, argv[0], &actions, &attributes, (char *const *)argv, environment);
 	posix_spawn_file_actions_destroy(&actions);

@@ -18,6 +18,7 @@
 #include "gpu/private_folder.h"
 #include "gpu/verdict.h"
 #include "process/pidfd.h"
+#include "process/spawning.h"
 #include "protocol/limits.h"
 
 #define SAID_NAME     "said"
@@ -196,25 +197,13 @@ void verifying_abandon(const struct verifying *verifying)
 
 /* --- its beginning --- */
 
-static int set_attributes(posix_spawnattr_t *attributes)
-{
-	sigset_t all, none;
-	sigfillset(&all);
-	sigemptyset(&none);
-	posix_spawnattr_setsigdefault(attributes, &all);
-	posix_spawnattr_setsigmask(attributes, &none);
-	posix_spawnattr_setpgroup(attributes, 0);
-	return posix_spawnattr_setflags(
-		attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-}
-
 static int spawn_with(struct verifying *verifying, int said, char **argv, char **environment)
 {
 	posix_spawnattr_t attributes;
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_init(&attributes);
 	posix_spawn_file_actions_init(&actions);
-	int code = set_attributes(&attributes);
+	int code = spawning_set_attributes(&attributes);
 	code = code != 0 ? code : posix_spawn_file_actions_adddup2(&actions, said, STDOUT_FILENO);
 	code = code != 0 ? code : posix_spawn_file_actions_adddup2(&actions, said, STDERR_FILENO);
 	code = code != 0
