@@ -5,7 +5,9 @@
 
 #include "gpu/layer/devices.h"
 #include "gpu/layer/fault.h"
+#include "gpu/layer/presence.h"
 #include "gpu/layer/program.h"
+#include "gpu/layer/recording.h"
 #include "gpu/layer/report.h"
 #include "gpu/layer/session_state.h"
 #include "gpu/layer/wish.h"
@@ -123,14 +125,14 @@ static int tick(void)
 	if (session.frames.state == FRAMES_CAPTURING && session.frames.is_stopping) {
 		uint64_t now = session_now_ns();
 		if (now >= session.stop_ns) {
-			session_end_capture(false, &fault);
+			recording_end(false, &fault);
 		} else {
 			wait_ms = (int)((session.stop_ns - now) / 1000000) + 1;
 		}
 	}
 	if (session.is_lost && session.frames.state != FRAMES_CAPTURING) {
 		session.is_open = false;
-		session_close_channel();
+		presence_close();
 		wait_ms = 0;
 	}
 	pthread_mutex_unlock(&session.lock);

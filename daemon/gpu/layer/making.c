@@ -7,6 +7,7 @@
 
 #include "gpu/layer/chain.h"
 #include "gpu/layer/portrait.h"
+#include "gpu/layer/presence.h"
 #include "gpu/layer/session.h"
 
 #define LAYERS_MAX 64 /* below this one; what is deeper is not looked at */
@@ -40,7 +41,7 @@ static void say_hello(const VkLayerInstanceLink *link)
 		memcpy(&below[count], &link->pfnNextGetInstanceProcAddr, sizeof(below[count]));
 		count++;
 	}
-	session_hello(SESSION_VULKAN, below, count);
+	presence_hello(SESSION_VULKAN, below, count);
 }
 
 static void fill_instance(struct layer_instance *made, VkInstance instance,
@@ -147,7 +148,7 @@ VKAPI_ATTR VkResult VKAPI_CALL making_create_device(VkPhysicalDevice physical,
 		free(made);
 		return create == NULL ? VK_ERROR_INITIALIZATION_FAILED : VK_ERROR_OUT_OF_HOST_MEMORY;
 	}
-	session_wait_for_greeting();
+	presence_wait_for_greeting();
 	link->u.pLayerInfo = link->u.pLayerInfo->pNext;
 	VkResult result = create(physical, info, allocator, device);
 	if (result != VK_SUCCESS) {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "gpu/layer/recording.h"
 #include "gpu/layer/report.h"
 #include "gpu/layer/session_state.h"
 
@@ -125,7 +126,7 @@ static bool begin(struct fault *fault)
 		return false;
 	}
 	session.wish = session.asking.wish;
-	session.is_programs = session_begin_capture(device->counts, device->instance, fault);
+	session.is_programs = recording_begin(device->counts, device->instance, fault);
 	return session.is_programs;
 }
 
@@ -145,7 +146,7 @@ int profd_gpu_layer_stop(void)
 	bool is_made = false;
 	int state = enter();
 	if (session.frames.state == FRAMES_CAPTURING && session.is_programs) {
-		is_made = session_end_capture(true, &fault);
+		is_made = recording_end(true, &fault);
 	} else {
 		fault_set(&fault, "not_capturing",
 			"no capture that the program began is under way: it has none begun, or it has ended");

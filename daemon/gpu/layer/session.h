@@ -21,12 +21,6 @@ enum session_api {
 	SESSION_GL, /* OpenGL and OpenGL ES, by EGL or GLX */
 };
 
-/* The first instance, or context, is being made. below: the code that this layer passes calls to, one for each layer and the driver's end. */
-void session_hello(enum session_api api, const void *const *below, unsigned count);
-
-/* A device is about to be made: waits for profd's first word, so that no frame is missed. */
-void session_wait_for_greeting(void);
-
 /* One of the program's devices, as long as it is there. */
 struct session_device {
 	struct frame_counts *counts;

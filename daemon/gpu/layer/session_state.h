@@ -15,7 +15,7 @@
 #include "gpu/layer/shaders.h"
 #include "gpu/layer/wish.h"
 
-/* What session.c, program.c and listening.c share, and nobody else. All of it under the lock, but what is atomic. */
+/* What the parts of the session (session.c, presence.c, recording.c, devices.c, program.c, listening.c) share, and nobody else. All of it under the lock, but what is atomic. */
 
 enum asking_state {
 	ASKING_NOT,
@@ -69,16 +69,10 @@ static inline uint64_t session_now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-void session_close_channel(void);
-
 /* Tells of the current frame; must: also when it was told already, or a moment ago. */
 void session_tell_frame(bool must);
 
 /* A start is possible in this process; the lock is held. */
 bool session_check(struct fault *fault);
-
-/* What frames_start_now or frames_before_submit said, done, and profd told of it. False: fault, and profd was told of that too. */
-bool session_begin_capture(struct frame_counts *counts, void *instance, struct fault *fault);
-bool session_end_capture(bool by_program, struct fault *fault);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gpu/layer/gl/below.h"
+#include "gpu/layer/presence.h"
 #include "gpu/layer/session.h"
 
 #define GL_RENDERER 0x1F01
@@ -65,8 +66,8 @@ void contexts_prepare(const void *handle)
 	const void *next = NULL;
 	if (handle != NULL && find(handle) == NULL) {
 		memcpy(&next, &below()->glGetString, sizeof(next));
-		session_hello(SESSION_GL, &next, 1);
-		session_wait_for_greeting();
+		presence_hello(SESSION_GL, &next, 1);
+		presence_wait_for_greeting();
 	}
 }
 

@@ -1,0 +1,126 @@
+#include "gpu/layer/presence.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gpu/layer/channel.h"
+#include "gpu/layer/listening.h"
+#include "gpu/layer/recording.h"
+#include "gpu/layer/renderdoc.h"
+#include "gpu/layer/report.h"
+#include "gpu/layer/session_state.h"
+#include "gpu/layer/shaders.h"
+
+#define EXIT_LOCK_S 5 /* the exit handler waits so long for a call that is under way */
+
+void presence_close(void)
+{
+	if (session.channel.fd >= 0) {
+		close(session.channel.fd);
+	}
+	session.channel.fd = -1;
+}
+
+/* Also when the lock cannot be had because the program ends within a call: then nothing can be saved. */
+static void at_exit(void)
+{
+	struct timespec end;
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += EXIT_LOCK_S;
+	if (!session.is_open || pthread_mutex_timedlock(&session.lock, &end) != 0) {
+		return;
+	}
+	if (session.frames.state == FRAMES_CAPTURING) {
+		session.has_no_shaders = !shaders_are_free(session.shaders, EXIT_LOCK_S * 1000);
+		recording_save();
+	}
+	if (session.is_open) {
+		if (session.current != NULL) {
+			session_tell_frame(true);
+		}
+		report_bye(&session.channel, "exit");
+	}
+	session.is_open = false;
+	pthread_mutex_unlock(&session.lock);
+}
+
+void presence_watch_exit(void)
+{
+	if (!session.has_exit_handler) {
+		session.has_exit_handler = atexit(at_exit) == 0;
+	}
+}
+
+/* Where RenderDoc is cannot be asked for; but what is below us is known, and what is loaded. */
+static const char *find_order(const void *const *below, unsigned count)
+{
+	if (!session.renderdoc.is_loaded) {
+		return "alone";
+	}
+	for (unsigned i = 0; i < count; i++) {
+		if (renderdoc_holds(&session.renderdoc, below[i])) {
+			return "above";
+		}
+	}
+	return "below";
+}
+
+/* A child that goes on without exec is another process to profd: it says hello when it makes an instance of its own. */
+static void forget_in_child(void)
+{
+	presence_close();
+	memset(&session, 0, sizeof(session));
+	session.channel.fd = -1;
+	pthread_mutex_init(&session.lock, NULL);
+}
+
+static void prepare(void)
+{
+	pthread_condattr_t attributes;
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&session.heard, &attributes);
+	pthread_condattr_destroy(&attributes);
+	pthread_atfork(NULL, NULL, forget_in_child);
+	atexit(at_exit);
+}
+
+void presence_hello(enum session_api api, const void *const *below, unsigned count)
+{
+	const char *path = getenv("PROFD_GPU_SOCKET"), *token = getenv("PROFD_GPU_TOKEN");
+	const char *device = getenv("PROFD_GPU_DEVICE");
+	pthread_mutex_lock(&session.lock);
+	if (!session.has_hello && path != NULL && token != NULL) {
+		session.has_hello = true;
+		session.device_wish = device != NULL && *device != '\0' ? strdup(device) : NULL;
+		session.shaders = shaders_create();
+		if (session.shaders != NULL && channel_connect(&session.channel, path)) {
+			prepare();
+			session.api = api;
+			renderdoc_find(&session.renderdoc);
+			session.order = find_order(below, count);
+			session.is_open = true;
+			report_hello(&session.channel, token, api == SESSION_GL ? "gl" : "vulkan",
+				session.order, &session.renderdoc);
+			session.is_open = channel_listen(&session.channel, &listening);
+		}
+	}
+	pthread_mutex_unlock(&session.lock);
+}
+
+void presence_wait_for_greeting(void)
+{
+	uint64_t end_ns = session_now_ns() + GPU_WIRE_GREETING_MS * UINT64_C(1000000);
+	struct timespec end = {(time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000)};
+	pthread_mutex_lock(&session.lock);
+	while (session_is_open() && !session.is_greeted &&
+		   pthread_cond_timedwait(&session.heard, &session.lock, &end) != ETIMEDOUT) {
+	}
+	session.is_greeted = true;
+	pthread_mutex_unlock(&session.lock);
+}
