@@ -41,9 +41,13 @@
  *   ask n= label=
  *       the program itself wants to be recorded from here until it says so (client/gpu/profd_gpu.h); n grows with each ask of a process, the
  *       label is for people and may be empty. Answered at once by a start with asked=n, or by refused
+ *   waits for=begin|end mono_ns= text=
+ *       what was started cannot begin, or end, since then (CLOCK_MONOTONIC), because RenderDoc waits for the device, which cannot come to the end of its work:
+ *       found before RenderDoc is asked (the beginning is put off to the next place where it can, the end to the first), or because RenderDoc
+ *       does not come back. It is over with capturing, document and fault
  *   fault code= text=
  *       codes: layer_order renderdoc_missing renderdoc_too_old document_missing not_capturing busy start_failed output_not_writable
- *       no_such_boundary device_not_found device_ambiguous. The last two: of what PROFD_GPU_DEVICE says (protocol/gpu_pick.h); an instance sees all devices
+ *       no_such_boundary device_waits (what was to begin or end here, or never, cannot) device_not_found device_ambiguous. The last two: of what PROFD_GPU_DEVICE says (protocol/gpu_pick.h); an instance sees all devices
  *       then, and each start is answered by it until another instance has the device
  *   bye why=destroyed|exit
  *       the program's last device is gone (it may make another), or it exits normally

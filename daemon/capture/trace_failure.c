@@ -105,9 +105,30 @@ static bool has_worked(const struct trace_ending *ending)
 		   (status->has_frame && status->frame > (ending->had_frame ? ending->start_frame : 0));
 }
 
+bool trace_failure_is_waiting(
+	const struct trace_ending *ending, enum error_code code, struct error *err)
+{
+	const struct gpu_waits *waits = &ending->status.waits;
+	uint64_t since_ms =
+		waits->since_ns < ending->ended_ns ? (ending->ended_ns - waits->since_ns) / 1000000 : 0;
+	if (waits->text[0] == '\0') {
+		return false;
+	}
+	error_set(err, code, "the recording could not %s for %" PRIu64 " ms%s%s: %s",
+		waits->is_end ? "end" : "begin", since_ms, ending->has_exited ? ", until the program " : "",
+		ending->has_exited ? ending->how_it_ended : "", waits->text);
+	error_detail(err, "device_waits");
+	error_hint(err, "%s", GPU_WAITS_HINT);
+	return true;
+}
+
 void trace_failure_explain(const struct trace_ending *ending, struct error *err)
 {
 	const struct gpu_status *status = &ending->status;
+	if (trace_failure_is_waiting(
+			ending, ending->has_begun ? ERROR_INTERRUPTED : ERROR_GPU_FRAME_NOT_REACHED, err)) {
+		return;
+	}
 	if (ending->has_begun) {
 		/* Frames are told ten times a second at most: the last may be of before the recording. */
 		uint64_t last = status->frame > ending->first_frame ? status->frame : ending->first_frame;

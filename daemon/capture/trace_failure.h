@@ -18,13 +18,17 @@ struct trace_ending {
 	uint64_t start_frame;
 	bool is_refused;       /* the program said that it could not begin */
 	uint64_t waited_ms;    /* for the first frame */
+	uint64_t ended_ns;     /* CLOCK_MONOTONIC */
 	bool has_exited;       /* the build */
 	char how_it_ended[64]; /* "was ended by SIGKILL", "ended with status 3"; with has_exited */
 };
 
 /* No process ever made a Vulkan instance with our layer in it: only a probe can tell whether that is the machine's doing. */
 bool trace_failure_needs_probe(const struct trace_ending *ending);
-/* gpu_no_calls (layer_not_loaded, no_device, device_not_used, gpu_idle), gpu_frame_not_reached (frames_not_reached), interrupted (exited_mid_capture). */
+/* The program has said that the device keeps the recording from its beginning or end: err's code is its caller's, with that and since when (device_waits). False: it is not so. */
+bool trace_failure_is_waiting(
+	const struct trace_ending *ending, enum error_code code, struct error *err);
+/* gpu_no_calls (layer_not_loaded, no_device, device_not_used, gpu_idle), gpu_frame_not_reached (frames_not_reached, device_waits), interrupted (exited_mid_capture). */
 void trace_failure_explain(const struct trace_ending *ending, struct error *err);
 /* The layer could not begin because the first frame was over already: gpu_frame_not_reached, frame_passed. False: that is not why. */
 bool trace_failure_is_late(const struct trace_ending *ending, struct error *err);

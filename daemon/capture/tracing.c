@@ -93,7 +93,7 @@ static bool begin_end(struct capture *capture, const char *reason)
 	tracing_take_status(capture);
 	stop_listening(capture->tracing);
 	capture->phase = CAPTURE_STOPPING;
-	capture->ended_ns = clock_monotonic_ns();
+	capture->ended_ns = capture->tracing->ending.ended_ns = clock_monotonic_ns();
 	capture->record.ended_unix_us = clock_unix_us();
 	capture->record.elapsed_ms = elapsed_ms(capture, capture->ended_ns);
 	if (capture->record.reason == NULL) {
@@ -172,14 +172,17 @@ static void no_answer(uv_timer_t *timer)
 	struct error err = {0};
 	uint64_t limit_ms =
 		capture->tracing->ending.has_begun ? LIMIT_GPU_DOCUMENT_MS : LIMIT_GPU_ANSWER_MS;
-	if (begin_end(capture, "stopped")) {
+	if (!begin_end(capture, "stopped")) {
+		return;
+	}
+	if (!trace_failure_is_waiting(&capture->tracing->ending, ERROR_TIMEOUT, &err)) {
 		error_set(&err, ERROR_TIMEOUT,
 			"process %d was asked to end the recording and did not answer within %" PRIu64 " ms",
 			(int)capture->tracing->ending.status.pid, limit_ms);
 		error_detail(&err, "no_answer");
 		error_hint(&err, "the program hangs, or a debugger holds it: stop it");
-		fail(capture, &err);
 	}
+	fail(capture, &err);
 }
 
 void tracing_stop(struct capture *capture, const char *reason)
@@ -228,7 +231,7 @@ static uint64_t frames_asked(const struct gpu_range *range)
 	return range->has_frames ? range->last - range->first + 1 : range->next;
 }
 
-static void warn_of_cut(struct capture *capture)
+static void warn_of_range(struct capture *capture)
 {
 	const struct tracing *tracing = capture->tracing;
 	uint64_t asked = frames_asked(&tracing->range);
@@ -238,6 +241,12 @@ static void warn_of_cut(struct capture *capture)
 		snprintf(message, sizeof(message),
 			"the recording ended early: it has %" PRIu64 " of the %" PRIu64 " frames", got, asked);
 		record_warn(&capture->record, "range_cut", message, "let the program run longer");
+	} else if (asked > 0 && got > asked) {
+		snprintf(message, sizeof(message),
+			"the recording could end only later: it has %" PRIu64
+			" frames, asked for were %" PRIu64,
+			got, asked);
+		record_warn(&capture->record, "range_exceeded", message, GPU_WAITS_HINT);
 	}
 }
 
@@ -273,7 +282,7 @@ static void document_taken(uv_work_t *work, int status)
 		tracing->program->backend->document, tracing->document_bytes, tracing->first_frame,
 		tracing->last_frame);
 	trace_record_set_shaders(capture->record.trace, capture->folder.path, &tracing->shader_counts);
-	warn_of_cut(capture);
+	warn_of_range(capture);
 	warn_of_shaders(capture);
 	trace_verifying_begin(capture);
 }

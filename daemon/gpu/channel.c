@@ -178,6 +178,7 @@ static void on_capturing(
 	}
 	channel->has_begun = true;
 	channel->status.has_begun = true;
+	channel->status.waits.text[0] = '\0';
 	remember(channel);
 	if (channel->listener != NULL) {
 		channel->listener->capturing(channel->context, frame, wall_ns, mono_ns);
@@ -209,6 +210,17 @@ static void on_document(void *context, struct link *link, const struct gpu_docum
 	ended(channel);
 	if (channel->listener != NULL) {
 		channel->listener->document(channel->context, document);
+	}
+}
+
+static void on_waits(
+	void *context, struct link *link, bool is_end, uint64_t mono_ns, const char *text)
+{
+	struct channel *channel = context;
+	struct gpu_waits *waits = &channel->status.waits;
+	if (link == channel->recorder) {
+		*waits = (struct gpu_waits){.since_ns = mono_ns, .is_end = is_end};
+		snprintf(waits->text, sizeof(waits->text), "%s", text);
 	}
 }
 
@@ -314,6 +326,7 @@ static const struct link_ops link_ops = {
 	.shader = on_shader,
 	.shaders_left_out = on_shaders_left_out,
 	.document = on_document,
+	.waits = on_waits,
 	.fault = on_fault,
 	.ask = on_ask,
 	.bye = on_bye,
@@ -518,6 +531,7 @@ bool channel_start(struct channel *channel, const struct gpu_range *range, struc
 	channel->start_line = line;
 	channel->is_started = true;
 	channel->has_begun = channel->status.has_begun = false;
+	channel->status.waits.text[0] = '\0';
 	if (channel->asker != NULL) {
 		channel->is_answer = true;
 		channel->recorder = channel->asker;

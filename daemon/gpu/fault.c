@@ -30,6 +30,10 @@ static const struct {
 		"wait for its end"},
 	{"start_failed", ERROR_BACKEND_UNAVAILABLE, "RenderDoc did not begin to record",
 		"RenderDoc's own log is in $TMPDIR/RenderDoc of the program"},
+	{"device_waits", ERROR_GPU_FRAME_NOT_REACHED,
+		"RenderDoc begins and ends a recording only when the device has done all its work, and it "
+		"cannot",
+		GPU_WAITS_HINT},
 	{"device_not_found", ERROR_BACKEND_UNAVAILABLE,
 		"the GPU that the program was to see is not there, so that it sees all", DEVICES_HINT},
 	{"device_ambiguous", ERROR_BACKEND_UNAVAILABLE,

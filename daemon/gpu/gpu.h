@@ -108,6 +108,18 @@ struct gpu_server {
 	bool (*asked)(void *context, const char *label, struct error *err);
 };
 
+/* What helps against it. */
+#define GPU_WAITS_HINT                                                                             \
+	"let the program signal before a recorded frame begins and behind it what its submits wait "   \
+	"for, or ask for other frames; by frames, or without a range, it begins where that is so"
+
+/* That the recording started last cannot begin, or end, because the program's GPU cannot come to its end. */
+struct gpu_waits {
+	uint64_t since_ns; /* CLOCK_MONOTONIC, as the program says */
+	bool is_end;
+	char text[512]; /* a sentence; "": it is not so, or not known */
+};
+
 /* What is known of an armed program. Counts are of all its processes, also those that have ended. */
 struct gpu_status {
 	enum gpu_api api;  /* that it was armed for */
@@ -124,6 +136,7 @@ struct gpu_status {
 	/* That process's last or, since a recording has begun, the one that is recorded; name "" until there is one. */
 	struct gpu_device device;
 	bool has_wished; /* a device was made that the recording started last is for */
+	struct gpu_waits waits;
 	char made[1024]; /* those that its processes have made, and that were made since, for people */
 };
 

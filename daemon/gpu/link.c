@@ -243,6 +243,19 @@ static bool take_document(struct link *link, const struct gpu_wire_message *mess
 	return true;
 }
 
+static bool take_waits(struct link *link, const struct gpu_wire_message *message)
+{
+	static const char *const places[] = {"begin", "end", NULL};
+	const char *place = gpu_wire_get(message, "for"), *text = gpu_wire_get(message, "text");
+	uint64_t mono_ns;
+	if (text == NULL || !is_one_of(place, places) ||
+		!take_number(message, "mono_ns", INT64_MAX, &mono_ns)) {
+		return false;
+	}
+	link->options.ops->waits(link->options.context, link, strcmp(place, "end") == 0, mono_ns, text);
+	return true;
+}
+
 static bool take_fault(struct link *link, const struct gpu_wire_message *message)
 {
 	const char *code = gpu_wire_get(message, "code"), *text = gpu_wire_get(message, "text");
@@ -284,6 +297,7 @@ static const struct word {
 	{"shader", take_shader, {"hash", "bytes", "stage", "entry"}},
 	{"shaders", take_shaders, {"left_out"}},
 	{"document", take_document, {"path", "bytes", "first", "last", "by"}},
+	{"waits", take_waits, {"for", "mono_ns", "text"}},
 	{"fault", take_fault, {"code", "text"}},
 	{"ask", take_ask, {"n", "label"}},
 	{"bye", take_bye, {"why"}},

@@ -28,6 +28,9 @@ struct link_ops {
 	void (*shader)(void *context, struct link *link, const struct gpu_shader *shader);
 	void (*shaders_left_out)(void *context, struct link *link, uint64_t count);
 	void (*document)(void *context, struct link *link, const struct gpu_document *document);
+	/* What was started cannot begin, or end, since mono_ns. text as it came; borrowed for the call. */
+	void (*waits)(
+		void *context, struct link *link, bool is_end, uint64_t mono_ns, const char *text);
 	/* code and text as they came; borrowed for the call. */
 	void (*fault)(void *context, struct link *link, const char *code, const char *text);
 	/* label may be ""; borrowed for the call. */

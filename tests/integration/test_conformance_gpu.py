@@ -1,9 +1,11 @@
 """docs/protocol.md on GPU traces, with a layer that the test plays (the real one has tests of its own)."""
 import json
 import os
+import re
 import signal
 import time
 
+import test_gpu_waits
 from contract import SENTENCE
 from fake_gpu_layer import environment_of
 from gpu_modules import module, sha256
@@ -380,10 +382,10 @@ def test_shaders_are_beside_the_document():
 
 @SENTENCE("Otherwise it has failed: `gpu_no_calls` (detail `layer_not_loaded`: no process of the build used Vulkan with profd's layer in it, "
           "although the machine could; `no_device`; `device_not_used`; `gpu_idle`), `gpu_frame_not_reached` (`frame_passed`: it had begun before; "
-          "`frames_not_reached`), `backend_unavailable` (`vulkan_loader_missing`, `vulkan_no_driver`, `layer_order`, `renderdoc_missing`, "
+          "`frames_not_reached`; `device_waits`), `backend_unavailable` (`vulkan_loader_missing`, `vulkan_no_driver`, `layer_order`, `renderdoc_missing`, "
           "`renderdoc_too_old`, `start_failed`, `device_not_found`, `device_ambiguous`), `capture_busy` (`busy`), `io` (`document_missing`, `document_broken`, "
-          "`output_not_writable`), `disk_full`, `timeout` (`no_answer`), or `interrupted` (`exited_mid_capture`: the program was killed while "
-          "it was recorded).")
+          "`output_not_writable`), `disk_full`, `timeout` (`no_answer`; `device_waits`), or `interrupted` (`exited_mid_capture`: the program was killed while "
+          "it was recorded; `device_waits`).")
 def test_each_failure_has_its_code():
     # The others: test_gpu_failures.py.
     with Stage() as stage:
@@ -401,6 +403,29 @@ def test_each_failure_has_its_code():
             layer.end()
             data = stage.client.call("WaitCapture", capture_id=capture_id)["error"]["data"]
             assert (data["code"], data["detail"]) == ("interrupted", "exited_mid_capture")
+
+
+@SENTENCE("RenderDoc begins and ends only when the device has done all its work. Where submitted work waits for a value of a timeline semaphore that "
+          "the program has still to signal, or to submit the signal of, a trace with `frames`, `duration_ms` or no range begins at the next boundary where "
+          "none does, and one with `start_frame` fails (`device_waits`), after a second for the program's other threads. An end is put off until none does: "
+          "what is submitted before that is recorded too, and a warning `range_exceeded` says so when that is more frames than were asked for.")
+def test_what_waits_for_the_program_keeps_the_recording_waiting():
+    test_gpu_waits.check_traces()
+
+
+@SENTENCE("What waits otherwise, for an event that the host sets, is not known before: then RenderDoc does not come back, and neither does the program's "
+          "call. A trace that fails meanwhile has the detail `device_waits`, and says for how long.")
+def test_a_renderdoc_that_does_not_come_back_is_what_the_trace_tells():
+    # test_gpu_waits.py has the program that hangs; here what its layer says of it, and the trace.
+    with Stage() as stage, stage.program() as (pid, layer):
+        capture_id = start(stage, start_frame=2)["capture_id"]
+        layer.wait_for("start")
+        layer.say("waits", **{"for": "begin", "mono_ns": time.monotonic_ns() - 5 * 10**9, "text": "RenderDoc waits for the device"})
+        stage.client.call("Ping")
+        os.kill(pid, signal.SIGKILL)
+        layer.end()
+        error = stage.client.call("WaitCapture", capture_id=capture_id)["error"]
+        assert error["data"]["detail"] == "device_waits" and re.search(r"for 5\d\d\d ms.*RenderDoc waits", error["message"]), error
 
 
 def test_an_adopted_program_is_armed_by_its_client():

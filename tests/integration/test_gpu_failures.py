@@ -297,5 +297,58 @@ def test_a_program_that_does_not_answer():
         assert 4.5 < time.monotonic() - began < 9
 
 
+def waits(layer, place, seconds):
+    layer.say("waits", **{"for": place, "mono_ns": time.monotonic_ns() - seconds * 10**9, "text": "its reason"})
+
+
+def test_a_device_that_never_comes_to_its_end():
+    with Stage() as stage:
+        # One that never begins; what it waited for does not last beyond its trace.
+        with stage.program() as (_, layer):
+            capture_id = start(stage, timeout_ms=200)["capture_id"]
+            layer.wait_for("start")
+            layer.frame(3)
+            waits(layer, "begin", 7)
+            layer.wait_for("stop")
+            layer.say("fault", code="not_capturing", text="its first frame had not begun")
+            check(ended(stage, capture_id), "gpu_frame_not_reached", "device_waits", "could not begin for 7", "its reason")
+            check(failure(stage, layer, "device_waits", "another"), "gpu_frame_not_reached", "device_waits", "another")
+            capture_id = start(stage, timeout_ms=200)["capture_id"]
+            layer.wait_for("start")
+            layer.wait_for("stop")
+            layer.say("fault", code="not_capturing", text="its first frame had not begun")
+            check(ended(stage, capture_id), "gpu_no_calls", "gpu_idle")
+        # RenderDoc holds the program, which somebody kills, in the beginning or in the end; or nobody does.
+        for place, code in (("begin", "gpu_frame_not_reached"), ("end", "interrupted")):
+            with stage.program(place) as (pid, layer):
+                capture_id = start(stage, build_id=place, start_frame=2)["capture_id"]
+                layer.wait_for("start")
+                if place == "end":
+                    waits(layer, "begin", 1)
+                    begin(layer, 2)
+                waits(layer, place, 7)
+                stage.client.call("Ping")
+                os.kill(pid, signal.SIGKILL)
+                layer.end()
+                check(ended(stage, capture_id), code, "device_waits", "could not %s for 7" % place, "until the program was ended by SIGKILL", "its reason")
+        with stage.program("hangs") as (_, layer):
+            capture_id = start(stage, build_id="hangs")["capture_id"]
+            layer.wait_for("start")
+            waits(layer, "begin", 7)
+            check(stage.client.call("StopCapture", capture_id=capture_id), "timeout", "device_waits", "could not begin for 1", "its reason")
+
+
+def test_a_wait_that_is_over_is_no_reason():
+    with Stage() as stage, stage.program() as (pid, layer):
+        capture_id = start(stage, frames=2)["capture_id"]
+        layer.wait_for("start")
+        waits(layer, "begin", 7)
+        begin(layer, 2)
+        stage.client.wait_event("GpuTraceStarted")
+        os.kill(pid, signal.SIGKILL)
+        layer.end()
+        check(ended(stage, capture_id), "interrupted", "exited_mid_capture")
+
+
 if __name__ == "__main__":
     main(globals())

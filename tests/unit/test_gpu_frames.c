@@ -12,7 +12,8 @@
 /*
  * Programs are strings: s a submit, L a submit with a label that counts, p a present, w a swapchain is made, x a stop, n a moment
  * between all of these, b and e where the program itself begins and ends. What is captured is
- * the same string with [ and ] where a capture begins and ends, and ! where the first frame had begun already.
+ * the same string with [ and ] where a capture begins and ends, and ! where the first frame had begun already. ~ is where it could not
+ * begin or end.
  */
 #define TEXT_BYTES 256
 
@@ -20,6 +21,7 @@ struct run {
 	struct frames frames;
 	struct frame_counts counts;
 	uint64_t first, reached;
+	unsigned hindrances; /* so many beginnings and ends, the next ones, cannot be */
 	char text[TEXT_BYTES];
 	size_t len;
 };
@@ -30,9 +32,23 @@ static void put(struct run *run, char c)
 	run->text[run->len++] = c;
 }
 
+/* What a session does then. */
+static void hinder(struct run *run, enum frame_step step)
+{
+	run->hindrances--;
+	put(run, '~');
+	if (step == FRAME_END) {
+		frames_extend(&run->frames, &run->counts);
+	} else if (!frames_put_off(&run->frames)) {
+		frames_ended(&run->frames);
+	}
+}
+
 static void take(struct run *run, enum frame_step step)
 {
-	if (step == FRAME_BEGIN) {
+	if (run->hindrances > 0 && (step == FRAME_BEGIN || step == FRAME_END)) {
+		hinder(run, step);
+	} else if (step == FRAME_BEGIN) {
 		put(run, '[');
 		frames_begun(&run->frames, &run->counts);
 	} else if (step == FRAME_END) {
@@ -81,18 +97,25 @@ static void play(struct run *run, const char *program)
 }
 
 /* before runs without a wish. */
-static void expect(const struct frame_wish *wish, const char *before, const char *program,
-	const char *expected, uint64_t first, uint64_t reached)
+static void expect_hindered(const struct frame_wish *wish, unsigned hindrances, const char *before,
+	const char *program, const char *expected, uint64_t first, uint64_t reached)
 {
 	struct run run = {.first = 99, .reached = 99};
 	play(&run, before);
 	memset(run.text, 0, run.len);
 	run.len = 0;
+	run.hindrances = hindrances;
 	assert_true(frames_start(&run.frames, wish));
 	play(&run, program);
 	assert_string_equal(run.text, expected);
 	assert_int_equal(run.first, first);
 	assert_int_equal(run.reached, reached);
+}
+
+static void expect(const struct frame_wish *wish, const char *before, const char *program,
+	const char *expected, uint64_t first, uint64_t reached)
+{
+	expect_hindered(wish, 0, before, program, expected, first, reached);
 }
 
 #define NEVER 99
@@ -320,9 +343,60 @@ static void a_device_that_is_left_out_counts_and_is_not_captured(void **state)
 	assert_int_equal(frames_begin_now(&frames, &wished), FRAME_BEGIN);
 }
 
+static void what_cannot_begin_begins_later_unless_its_place_is_fixed(void **state)
+{
+	(void)state;
+	const struct frame_wish next = {.rule = FRAME_SUBMIT, .next = 2};
+	expect_hindered(&next, 1, "s", "ssss", "~s[ss]s", 2, 3);
+	expect_hindered(&next, 3, "s", "ssss", "~s~s~s[s", NEVER, NEVER);
+	const struct frame_wish presented = {.rule = FRAME_PRESENT, .next = 1};
+	expect_hindered(&presented, 2, "wsp", "spspsp", "~sp~[sp]sp", 2, 2);
+	const struct frame_wish labelled = {.rule = FRAME_LABEL, .next = 1};
+	expect_hindered(&labelled, 1, "", "LsLsLs", "~Ls[Ls]Ls", 1, 1);
+	const struct frame_wish manual = {.rule = FRAME_MANUAL};
+	expect_hindered(&manual, 2, "", "sssxs", "~s~s[sx]s", 2, 2);
+	const struct frame_wish fixed = {.rule = FRAME_SUBMIT, .first = 1, .last = 3};
+	expect_hindered(&fixed, 1, "", "sssss", "s~ssss", NEVER, NEVER);
+	const struct frame_wish unused = {.rule = FRAME_SUBMIT, .first = 900, .last = 900};
+	expect_hindered(&unused, 1, "ss", "xbsss", "x~sss", NEVER, NEVER);
+}
+
+static void what_cannot_end_has_the_frames_until_it_does(void **state)
+{
+	(void)state;
+	const struct frame_wish fixed = {.rule = FRAME_SUBMIT, .first = 1, .last = 2};
+	expect_hindered(&fixed, 0, "", "sssss", "s[ss]ss", 1, 2);
+	struct run run = {.first = 99};
+	assert_true(frames_start(&run.frames, &fixed));
+	play(&run, "ss");
+	run.hindrances = 2;
+	play(&run, "sss");
+	assert_string_equal(run.text, "s[ss~s~s]");
+	assert_int_equal(run.reached, 4);
+	const struct frame_wish labelled = {.rule = FRAME_LABEL, .first = 0, .last = 0};
+	struct run by_label = {.first = 99};
+	assert_true(frames_start(&by_label.frames, &labelled));
+	play(&by_label, "Ls");
+	by_label.hindrances = 1;
+	play(&by_label, "LsLs");
+	assert_string_equal(by_label.text, "[Ls~Ls]Ls");
+	assert_int_equal(by_label.reached, 1);
+	const struct frame_wish presented = {.rule = FRAME_PRESENT, .first = 1, .last = 1};
+	struct run shown = {.first = 99};
+	play(&shown, "w");
+	assert_true(frames_start(&shown.frames, &presented));
+	play(&shown, "sps");
+	shown.hindrances = 1;
+	play(&shown, "pssp");
+	assert_string_equal(shown.text, "wsp[sp~ssp]");
+	assert_int_equal(shown.reached, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_cannot_begin_begins_later_unless_its_place_is_fixed),
+		cmocka_unit_test(what_cannot_end_has_the_frames_until_it_does),
 		cmocka_unit_test(a_device_that_is_left_out_counts_and_is_not_captured),
 		cmocka_unit_test(submits_are_frames),
 		cmocka_unit_test(one_frame_0_is_possible),

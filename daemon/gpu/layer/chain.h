@@ -10,6 +10,7 @@
 #include "gpu/layer/labels.h"
 #include "gpu/layer/session.h"
 #include "gpu/layer/shaders.h"
+#include "gpu/layer/timelines.h"
 
 /*
  * The program's instances and devices, and what is below this layer for each. The loader gives a layer no context: a device is found by
@@ -38,12 +39,14 @@ struct layer_device {
 	bool is_told; /* to profd */
 	struct session_device told;
 	struct frame_counts counts;
-	struct labels *labels;   /* owned; NULL: nobody listens */
-	struct shaders *shaders; /* the process's, borrowed; NULL: nobody listens */
+	struct labels *labels;       /* owned; NULL: nobody listens */
+	struct timelines *timelines; /* the same */
+	struct shaders *shaders;     /* the process's, borrowed; NULL: nobody listens */
 	PFN_vkGetDeviceProcAddr get;
 	PFN_vkDestroyDevice destroy;
 	PFN_vkQueueSubmit submit;
 	PFN_vkQueueSubmit2 submit2, submit2_khr;
+	PFN_vkQueueBindSparse bind_sparse;
 	PFN_vkQueuePresentKHR present;
 	PFN_vkCreateSwapchainKHR create_swapchain;
 	PFN_vkAllocateCommandBuffers allocate;
@@ -53,6 +56,10 @@ struct layer_device {
 	PFN_vkCmdExecuteCommands execute;
 	PFN_vkCmdBeginDebugUtilsLabelEXT begin_label;
 	PFN_vkCmdInsertDebugUtilsLabelEXT insert_label;
+	PFN_vkCreateSemaphore create_semaphore;
+	PFN_vkDestroySemaphore destroy_semaphore;
+	PFN_vkSignalSemaphore signal, signal_khr;
+	PFN_vkImportSemaphoreFdKHR import_fd;
 	PFN_vkCreateShaderModule create_module;
 	PFN_vkDestroyShaderModule destroy_module;
 	PFN_vkCreateComputePipelines create_compute;

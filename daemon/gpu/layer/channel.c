@@ -17,6 +17,9 @@ static struct {
 	struct gpu_wire_input input;
 } reader;
 
+/* A process has one connection; its thread may send while another does. In a child of the process nobody does. */
+static pthread_mutex_t sending = PTHREAD_MUTEX_INITIALIZER;
+
 bool channel_connect(struct channel *channel, const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -32,6 +35,7 @@ bool channel_connect(struct channel *channel, const char *path)
 		close(fd);
 		return false;
 	}
+	pthread_mutex_init(&sending, NULL);
 	channel->fd = fd;
 	return true;
 }
@@ -110,24 +114,31 @@ static bool wait_for_room(int fd, uint64_t end_ms)
 	}
 }
 
-bool channel_send(struct channel *channel, struct gpu_wire_line *line, bool must)
+static bool send_all(int fd, const struct gpu_wire_line *line, bool must)
 {
 	uint64_t end_ms = now_ms() + CHANNEL_SEND_MS;
 	size_t sent = 0;
-	if (channel->fd < 0 || !gpu_wire_end(line)) {
-		return false;
-	}
 	while (sent < line->len) {
-		ssize_t count =
-			send(channel->fd, line->text + sent, line->len - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t count = send(fd, line->text + sent, line->len - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (count >= 0) {
 			sent += (size_t)count;
 		} else if (errno == EAGAIN && sent == 0 && !must) {
 			return true;
-		} else if (errno != EINTR && (errno != EAGAIN || !wait_for_room(channel->fd, end_ms))) {
-			shutdown(channel->fd, SHUT_RDWR); /* the thread sees it */
+		} else if (errno != EINTR && (errno != EAGAIN || !wait_for_room(fd, end_ms))) {
+			shutdown(fd, SHUT_RDWR); /* the thread sees it */
 			return false;
 		}
 	}
 	return true;
+}
+
+bool channel_send(struct channel *channel, struct gpu_wire_line *line, bool must)
+{
+	if (channel->fd < 0 || !gpu_wire_end(line)) {
+		return false;
+	}
+	pthread_mutex_lock(&sending);
+	bool is_sent = send_all(channel->fd, line, must);
+	pthread_mutex_unlock(&sending);
+	return is_sent;
 }

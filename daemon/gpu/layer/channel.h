@@ -12,7 +12,7 @@
 #define CHANNEL_SEND_MS 1000
 
 struct channel {
-	int fd; /* -1: closed; written under the owner's lock only */
+	int fd; /* -1: closed; set under the owner's lock, and closed by the thread alone, which may send without that lock */
 };
 
 /* What the thread calls; without the owner's lock. */

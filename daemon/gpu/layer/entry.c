@@ -10,6 +10,7 @@
 #include "gpu/layer/making.h"
 #include "gpu/layer/pipelines.h"
 #include "gpu/layer/queue.h"
+#include "gpu/layer/semaphores.h"
 
 #define INTERFACE_VERSION 2
 #define COUNT(array)      (sizeof(array) / sizeof((array)[0]))
@@ -41,6 +42,7 @@ static const struct entry device_entries[] = {
 	{"vkQueueSubmit", (PFN_vkVoidFunction)queue_submit},
 	{"vkQueueSubmit2", (PFN_vkVoidFunction)queue_submit2},
 	{"vkQueueSubmit2KHR", (PFN_vkVoidFunction)queue_submit2_khr},
+	{"vkQueueBindSparse", (PFN_vkVoidFunction)queue_bind_sparse},
 	{"vkQueuePresentKHR", (PFN_vkVoidFunction)queue_present},
 	{"vkCreateSwapchainKHR", (PFN_vkVoidFunction)queue_create_swapchain},
 	{"vkAllocateCommandBuffers", (PFN_vkVoidFunction)commands_allocate},
@@ -50,6 +52,11 @@ static const struct entry device_entries[] = {
 	{"vkCmdExecuteCommands", (PFN_vkVoidFunction)commands_execute},
 	{"vkCmdBeginDebugUtilsLabelEXT", (PFN_vkVoidFunction)commands_begin_label},
 	{"vkCmdInsertDebugUtilsLabelEXT", (PFN_vkVoidFunction)commands_insert_label},
+	{"vkCreateSemaphore", (PFN_vkVoidFunction)semaphores_create},
+	{"vkDestroySemaphore", (PFN_vkVoidFunction)semaphores_destroy},
+	{"vkSignalSemaphore", (PFN_vkVoidFunction)semaphores_signal},
+	{"vkSignalSemaphoreKHR", (PFN_vkVoidFunction)semaphores_signal_khr},
+	{"vkImportSemaphoreFdKHR", (PFN_vkVoidFunction)semaphores_import_fd},
 	{"vkCreateShaderModule", (PFN_vkVoidFunction)pipelines_create_module},
 	{"vkDestroyShaderModule", (PFN_vkVoidFunction)pipelines_destroy_module},
 	{"vkCreateComputePipelines", (PFN_vkVoidFunction)pipelines_create_compute},

@@ -36,8 +36,9 @@ bool frames_start(struct frames *frames, const struct frame_wish *wish)
 	memcpy(label, wish->rule == FRAME_LABEL ? wish->label : frames->wish.label, sizeof(label));
 	frames->wish = *wish;
 	memcpy(frames->wish.label, label, sizeof(label));
+	frames->next = wish->next;
 	frames->state = FRAMES_WAITING;
-	frames->is_stopping = false;
+	frames->is_stopping = frames->is_now = false;
 	return true;
 }
 
@@ -49,7 +50,25 @@ bool frames_start_now(struct frames *frames, const struct frame_counts *counts)
 	}
 	frames->rule = rule_of(frames, counts);
 	frames->first = frames->reached = coming(counts, frames->rule);
+	frames->is_now = true;
 	return true;
+}
+
+bool frames_put_off(struct frames *frames)
+{
+	bool is_fixed = frames->wish.rule != FRAME_MANUAL && frames->next == 0;
+	if (frames->is_now || is_fixed) {
+		return false;
+	}
+	frames->wish.next = frames->next;
+	return true;
+}
+
+void frames_extend(struct frames *frames, const struct frame_counts *counts)
+{
+	uint64_t number = coming(counts, frames->rule);
+	frames->reached =
+		number > 0 && (frames->rule != FRAME_PRESENT || !counts->in_frame) ? number - 1 : number;
 }
 
 bool frames_stop(struct frames *frames)

@@ -46,6 +46,8 @@ enum frames_state {
 struct frames {
 	enum frames_state state;
 	struct frame_wish wish;
+	uint64_t next;                    /* the wish's, before it got its numbers */
+	bool is_now;                      /* it begins where it was asked for, or not at all */
 	const struct frame_counts *owner; /* the device that is captured; borrowed while capturing */
 	enum frame_rule rule;             /* in use, since it began; never FRAME_AUTO */
 	uint64_t first, reached; /* the first frame that is captured, and the last one that has begun */
@@ -65,6 +67,11 @@ bool frames_start(struct frames *frames, const struct frame_wish *wish);
 
 /* Begins here and now, in the frame that is under way or comes next, until it is stopped: frames_begun or frames_ended follows. False: as frames_start. */
 bool frames_start_now(struct frames *frames, const struct frame_counts *counts);
+
+/* FRAME_BEGIN cannot be done here. True: what waits may begin at any later place, and goes on waiting. False: it was for here alone. */
+bool frames_put_off(struct frames *frames);
+/* FRAME_END, or a frame's end before, could not be done: what this device has begun since is captured too. */
+void frames_extend(struct frames *frames, const struct frame_counts *counts);
 
 /* True: what is captured ends at the next submit or present. False: nothing is captured, and nothing waits any more. */
 bool frames_stop(struct frames *frames);

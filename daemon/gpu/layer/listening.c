@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 #include "gpu/layer/devices.h"
 #include "gpu/layer/fault.h"
@@ -12,7 +13,41 @@
 #include "gpu/layer/session_state.h"
 #include "gpu/layer/wish.h"
 
-#define STOP_MS 200 /* a stop waits so long for the program's next call */
+#define STOP_MS  200  /* a stop waits so long for the program's next call */
+#define WATCH_MS 500  /* so often is looked after what was started, */
+#define STUCK_MS 3000 /* and RenderDoc is told of when it takes longer */
+
+/* RenderDoc's beginning or end that was told of last, by its moment. This thread's. */
+static uint64_t told_stuck_ns;
+
+static void tell_stuck(void)
+{
+	uint64_t since_ns = session.renderdoc_ns;
+	bool is_end = session.renderdoc_ends;
+	if (since_ns != 0 && since_ns != told_stuck_ns &&
+		session_now_ns() - since_ns > STUCK_MS * UINT64_C(1000000)) {
+		told_stuck_ns = since_ns;
+		report_waits(&session.channel, is_end, since_ns,
+			"RenderDoc waits for the device, whose work perhaps waits for what the program does "
+			"only later (vkSetEvent), or it is slow");
+	}
+}
+
+/* Whoever has the lock may be in RenderDoc, for ever. The connection is closed by this thread alone, so that it can be used without. */
+static void enter(void)
+{
+	while (true) {
+		struct timespec end;
+		clock_gettime(CLOCK_REALTIME, &end);
+		uint64_t end_ns = (uint64_t)end.tv_nsec + WATCH_MS * UINT64_C(1000000);
+		end.tv_sec += (time_t)(end_ns / 1000000000);
+		end.tv_nsec = (long)(end_ns % 1000000000);
+		if (pthread_mutex_timedlock(&session.lock, &end) == 0) {
+			return;
+		}
+		tell_stuck();
+	}
+}
 
 static bool check_rule(const struct wish *wish, struct fault *fault)
 {
@@ -27,7 +62,7 @@ static bool check_rule(const struct wish *wish, struct fault *fault)
 
 static bool is_possible(struct fault *fault)
 {
-	pthread_mutex_lock(&session.lock);
+	enter();
 	bool ok = session_check(fault);
 	pthread_mutex_unlock(&session.lock);
 	return ok;
@@ -45,7 +80,7 @@ static void start(const struct gpu_wire_message *message)
 	struct wish wish;
 	struct fault fault = {0};
 	bool is_good = check_start(message, &wish, &fault);
-	pthread_mutex_lock(&session.lock);
+	enter();
 	if (gpu_wire_get(message, "asked") != NULL) {
 		program_granted(message, is_good ? &wish : NULL, &fault);
 		pthread_mutex_unlock(&session.lock);
@@ -59,6 +94,7 @@ static void start(const struct gpu_wire_message *message)
 	}
 	if (is_good) {
 		session.wish = wish;
+		session.waits_ns = 0;
 		devices_mark();
 		session.wants_work = session.api == SESSION_GL;
 	} else {
@@ -70,7 +106,7 @@ static void start(const struct gpu_wire_message *message)
 static void stop(void)
 {
 	struct fault fault;
-	pthread_mutex_lock(&session.lock);
+	enter();
 	bool was_waiting = session.frames.state == FRAMES_WAITING;
 	program_cancel();
 	session.wants_work = session.api == SESSION_GL;
@@ -91,15 +127,15 @@ static void heard(const struct gpu_wire_message *message)
 	} else if (strcmp(message->word, "stop") == 0) {
 		stop();
 	} else if (strcmp(message->word, "status") == 0) {
-		pthread_mutex_lock(&session.lock);
+		enter();
 		session_tell_frame(true);
 		pthread_mutex_unlock(&session.lock);
 	} else if (strcmp(message->word, "refused") == 0) {
-		pthread_mutex_lock(&session.lock);
+		enter();
 		program_refused(message);
 		pthread_mutex_unlock(&session.lock);
 	}
-	pthread_mutex_lock(&session.lock);
+	enter();
 	session.is_greeted = true;
 	pthread_cond_broadcast(&session.heard);
 	pthread_mutex_unlock(&session.lock);
@@ -108,7 +144,7 @@ static void heard(const struct gpu_wire_message *message)
 /* What is captured is kept, although nobody asks for it any more: the next profd, or a person, may. */
 static void lost(void)
 {
-	pthread_mutex_lock(&session.lock);
+	enter();
 	session.is_lost = session.is_greeted = true;
 	session.stop_ns = session_now_ns() + STOP_MS * UINT64_C(1000000);
 	frames_stop(&session.frames);
@@ -116,19 +152,45 @@ static void lost(void)
 	pthread_mutex_unlock(&session.lock);
 }
 
+static void *end_recording(void *unused)
+{
+	pthread_mutex_lock(&session.lock);
+	if (session.frames.state == FRAMES_CAPTURING && session.frames.is_stopping) {
+		recording_end_now();
+	}
+	session.is_ending = false;
+	pthread_mutex_unlock(&session.lock);
+	return unused;
+}
+
+/* Not on this thread, which has to be there when RenderDoc does not come back. */
+static void end_elsewhere(void)
+{
+	pthread_t thread;
+	session.stop_ns = session_now_ns() + STOP_MS * UINT64_C(1000000);
+	session.is_ending = pthread_create(&thread, NULL, end_recording, NULL) == 0;
+	if (session.is_ending) {
+		pthread_detach(thread);
+	} else {
+		recording_end_now();
+	}
+}
+
 /* A program that submits nothing any more has no place where a stop could take effect. */
 static int tick(void)
 {
-	struct fault fault = {0};
 	int wait_ms = -1;
-	pthread_mutex_lock(&session.lock);
-	if (session.frames.state == FRAMES_CAPTURING && session.frames.is_stopping) {
+	enter();
+	if (session.frames.state != FRAMES_IDLE || session.asking.state != ASKING_NOT) {
+		wait_ms = WATCH_MS;
+	}
+	if (session.frames.state == FRAMES_CAPTURING && session.frames.is_stopping &&
+		!session.is_ending) {
 		uint64_t now = session_now_ns();
 		if (now >= session.stop_ns) {
-			recording_end(false, &fault);
-		} else {
-			wait_ms = (int)((session.stop_ns - now) / 1000000) + 1;
+			end_elsewhere();
 		}
+		wait_ms = now < session.stop_ns ? (int)((session.stop_ns - now) / 1000000) + 1 : 1;
 	}
 	if (session.is_lost && session.frames.state != FRAMES_CAPTURING) {
 		session.is_open = false;

@@ -111,6 +111,7 @@ static void fill_device(struct layer_device *made, VkDevice device, PFN_vkGetDev
 	made->submit = (PFN_vkQueueSubmit)get(device, "vkQueueSubmit");
 	made->submit2 = (PFN_vkQueueSubmit2)get(device, "vkQueueSubmit2");
 	made->submit2_khr = (PFN_vkQueueSubmit2)get(device, "vkQueueSubmit2KHR");
+	made->bind_sparse = (PFN_vkQueueBindSparse)get(device, "vkQueueBindSparse");
 	made->present = (PFN_vkQueuePresentKHR)get(device, "vkQueuePresentKHR");
 	made->create_swapchain = (PFN_vkCreateSwapchainKHR)get(device, "vkCreateSwapchainKHR");
 	made->allocate = (PFN_vkAllocateCommandBuffers)get(device, "vkAllocateCommandBuffers");
@@ -122,6 +123,11 @@ static void fill_device(struct layer_device *made, VkDevice device, PFN_vkGetDev
 		(PFN_vkCmdBeginDebugUtilsLabelEXT)get(device, "vkCmdBeginDebugUtilsLabelEXT");
 	made->insert_label =
 		(PFN_vkCmdInsertDebugUtilsLabelEXT)get(device, "vkCmdInsertDebugUtilsLabelEXT");
+	made->create_semaphore = (PFN_vkCreateSemaphore)get(device, "vkCreateSemaphore");
+	made->destroy_semaphore = (PFN_vkDestroySemaphore)get(device, "vkDestroySemaphore");
+	made->signal = (PFN_vkSignalSemaphore)get(device, "vkSignalSemaphore");
+	made->signal_khr = (PFN_vkSignalSemaphore)get(device, "vkSignalSemaphoreKHR");
+	made->import_fd = (PFN_vkImportSemaphoreFdKHR)get(device, "vkImportSemaphoreFdKHR");
 	made->create_module = (PFN_vkCreateShaderModule)get(device, "vkCreateShaderModule");
 	made->destroy_module = (PFN_vkDestroyShaderModule)get(device, "vkDestroyShaderModule");
 	made->create_compute = (PFN_vkCreateComputePipelines)get(device, "vkCreateComputePipelines");
@@ -129,6 +135,7 @@ static void fill_device(struct layer_device *made, VkDevice device, PFN_vkGetDev
 	made->destroy_pipeline = (PFN_vkDestroyPipeline)get(device, "vkDestroyPipeline");
 	made->bind_pipeline = (PFN_vkCmdBindPipeline)get(device, "vkCmdBindPipeline");
 	made->labels = session_is_open() ? labels_create() : NULL;
+	made->timelines = session_is_open() ? timelines_create() : NULL;
 	made->shaders = session_is_open() ? session_shaders() : NULL;
 }
 
@@ -161,8 +168,8 @@ VKAPI_ATTR VkResult VKAPI_CALL making_create_device(VkPhysicalDevice physical,
 	if (session_is_open()) {
 		struct report_device told;
 		portrait_of(instance, physical, &told);
-		made->told =
-			(struct session_device){.counts = &made->counts, .instance = made->instance_key};
+		made->told = (struct session_device){
+			.counts = &made->counts, .instance = made->instance_key, .timelines = made->timelines};
 		session_device_made(&made->told, &told);
 		made->is_told = true;
 	}
@@ -183,6 +190,7 @@ VKAPI_ATTR void VKAPI_CALL making_destroy_device(
 		}
 		known->destroy(device, allocator);
 		labels_destroy(known->labels);
+		timelines_destroy(known->timelines);
 		free(known);
 	}
 }

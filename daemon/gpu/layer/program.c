@@ -126,6 +126,7 @@ static bool begin(struct fault *fault)
 		return false;
 	}
 	session.wish = session.asking.wish;
+	session.waits_ns = 0;
 	session.is_programs = recording_begin(device->counts, device->instance, fault);
 	return session.is_programs;
 }
@@ -146,7 +147,7 @@ int profd_gpu_layer_stop(void)
 	bool is_made = false;
 	int state = enter();
 	if (session.frames.state == FRAMES_CAPTURING && session.is_programs) {
-		is_made = recording_end(true, &fault);
+		is_made = recording_can_end(true, &fault) && recording_end(true, &fault);
 	} else {
 		fault_set(&fault, "not_capturing",
 			"no capture that the program began is under way: it has none begun, or it has ended");

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "gpu/layer/chain.h"
+#include "gpu/layer/semaphores.h"
 #include "gpu/layer/session.h"
 
 /* The command buffers of one call, whichever of Vulkan's two forms it has. */
@@ -59,14 +60,16 @@ static void note_shaders(const void *context)
 	}
 }
 
-/* False: the call is no frame's; then nothing follows it. */
+/* False: the call is nothing to the session; then nothing follows it. batch NULL: it has no command buffers. */
 static bool begin(
 	struct layer_device *device, const struct batch *batch, struct session_submit *submit)
 {
-	if (!session_is_open() || !has_buffers(batch)) {
+	bool is_frame = batch != NULL && has_buffers(batch);
+	if (!session_is_open() || (!is_frame && !semaphores_matter(device))) {
 		return false;
 	}
 	*submit = (struct session_submit){
+		.is_frame = is_frame,
 		.counts = &device->counts,
 		.instance = device->instance_key,
 		.has_label = has_label,
@@ -83,9 +86,12 @@ VKAPI_ATTR VkResult VKAPI_CALL queue_submit(
 	struct layer_device *device = chain_device(queue);
 	struct session_submit submit;
 	struct batch batch = {.device = device, .count = count, .infos = infos};
-	bool is_frame = begin(device, &batch, &submit);
+	bool is_told = begin(device, &batch, &submit);
 	VkResult result = device->submit(queue, count, infos, fence);
-	if (is_frame) {
+	if (is_told && result == VK_SUCCESS && semaphores_matter(device)) {
+		semaphores_submitted(device, queue, count, infos);
+	}
+	if (is_told) {
 		session_after_submit(&submit);
 	}
 	return result;
@@ -96,9 +102,28 @@ static VkResult pass_submit2(PFN_vkQueueSubmit2 pass, struct layer_device *devic
 {
 	struct session_submit submit;
 	struct batch batch = {.device = device, .count = count, .infos2 = infos};
-	bool is_frame = begin(device, &batch, &submit);
+	bool is_told = begin(device, &batch, &submit);
 	VkResult result = pass(queue, count, infos, fence);
-	if (is_frame) {
+	if (is_told && result == VK_SUCCESS && semaphores_matter(device)) {
+		semaphores_submitted2(device, queue, count, infos);
+	}
+	if (is_told) {
+		session_after_submit(&submit);
+	}
+	return result;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL queue_bind_sparse(
+	VkQueue queue, uint32_t count, const VkBindSparseInfo *infos, VkFence fence)
+{
+	struct layer_device *device = chain_device(queue);
+	struct session_submit submit;
+	bool is_told = begin(device, NULL, &submit);
+	VkResult result = device->bind_sparse(queue, count, infos, fence);
+	if (is_told && result == VK_SUCCESS) {
+		semaphores_bound(device, queue, count, infos);
+	}
+	if (is_told) {
 		session_after_submit(&submit);
 	}
 	return result;

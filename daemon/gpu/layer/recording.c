@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <time.h>
 
 #include "gpu/layer/devices.h"
 #include "gpu/layer/presence.h"
@@ -10,10 +11,14 @@
 #include "gpu/layer/report.h"
 #include "gpu/layer/session_state.h"
 #include "gpu/layer/shader_files.h"
+#include "gpu/layer/timelines.h"
 #include "gpu/layer/wish.h"
 
 #define IN_FLIGHT_MS                                                                               \
 	1000 /* a capture begins that late at most, when submits of other threads do not return */
+#define OTHERS_MS                                                                                  \
+	1000 /* so long other threads may take to signal what keeps the device from its end */
+#define POLL_NS 1000000
 
 static void write_shaders(void)
 {
@@ -29,10 +34,70 @@ static void forget_shaders(void)
 	}
 }
 
+/* False: fault, RenderDoc would wait for ever. */
+static bool can_become_idle(const struct frame_counts *counts, struct fault *fault)
+{
+	struct timelines_hold hold;
+	const struct session_device *device = devices_find(counts);
+	if (device == NULL || device->timelines == NULL || !timelines_hold(device->timelines, &hold)) {
+		return true;
+	}
+	return fault_set(fault, "device_waits",
+		"submitted work waits for the value %llu of a timeline semaphore that comes to %llu until "
+		"the program signals it, or submits what does (%zu submit%s held back)",
+		(unsigned long long)hold.value, (unsigned long long)hold.reached, hold.batches,
+		hold.batches == 1 ? " is" : "s are");
+}
+
+/* Other threads may be about to signal: they need no lock of ours for that. */
+static bool wait_until_idle(const struct frame_counts *counts, struct fault *fault)
+{
+	const struct timespec pause = {0, POLL_NS};
+	uint64_t end_ns = session_now_ns() + OTHERS_MS * UINT64_C(1000000);
+	bool is_free = can_become_idle(counts, fault);
+	while (!is_free && session_now_ns() < end_ns) {
+		nanosleep(&pause, NULL);
+		is_free = can_become_idle(counts, fault);
+	}
+	return is_free;
+}
+
+/* Once for each beginning and end that is put off. */
+static void tell_waits(bool is_end, const struct fault *fault)
+{
+	if (session.waits_ns == 0) {
+		session.waits_ns = session_now_ns();
+		report_waits(&session.channel, is_end, session.waits_ns, fault->text);
+	}
+}
+
+bool recording_can_end(bool waits, struct fault *fault)
+{
+	const struct frame_counts *counts = session.frames.owner;
+	return waits ? wait_until_idle(counts, fault) : can_become_idle(counts, fault);
+}
+
+static void forget(void)
+{
+	forget_shaders();
+	session.is_programs = session.is_end_due = false;
+	session.waits_ns = 0;
+	frames_ended(&session.frames);
+}
+
+static bool make_document(struct renderdoc_document *document, struct fault *fault)
+{
+	session.renderdoc_ends = true;
+	session.renderdoc_ns = session_now_ns();
+	bool is_made = renderdoc_end(&session.renderdoc, session.instance, document, fault);
+	session.renderdoc_ns = 0;
+	return is_made;
+}
+
 bool recording_end(bool by_program, struct fault *fault)
 {
 	struct renderdoc_document document;
-	bool is_made = renderdoc_end(&session.renderdoc, session.instance, &document, fault);
+	bool is_made = make_document(&document, fault);
 	session_tell_frame(true);
 	if (is_made) {
 		write_shaders();
@@ -41,16 +106,44 @@ bool recording_end(bool by_program, struct fault *fault)
 	} else {
 		report_fault(&session.channel, fault);
 	}
-	forget_shaders();
-	session.is_programs = false;
-	frames_ended(&session.frames);
+	forget();
 	return is_made;
+}
+
+bool recording_end_now(void)
+{
+	struct fault fault = {0};
+	if (!recording_can_end(false, &fault)) {
+		session.is_end_due = true;
+		tell_waits(true, &fault);
+		return false;
+	}
+	recording_end(false, &fault);
+	return true;
+}
+
+void recording_end_due(const struct frame_counts *counts, bool is_next)
+{
+	struct fault fault = {0};
+	/* Frames that were not asked for are worth a moment, but not each of them. */
+	bool waits = is_next && session.waits_ns + OTHERS_MS * UINT64_C(1000000) > session_now_ns();
+	if (!session.is_end_due || !frames_owns(&session.frames, counts)) {
+		return;
+	}
+	if (recording_can_end(waits, &fault)) {
+		recording_end(false, &fault);
+	}
 }
 
 void recording_save(void)
 {
 	struct fault fault = {0};
-	recording_end(false, &fault);
+	if (recording_can_end(true, &fault)) {
+		recording_end(false, &fault);
+	} else {
+		report_fault(&session.channel, &fault);
+		forget();
+	}
 }
 
 /*
@@ -75,16 +168,47 @@ static void explain_no_begin(struct fault *fault)
 	}
 }
 
-bool recording_begin(struct frame_counts *counts, void *instance, struct fault *fault)
+/* False: it is put off, or given up; profd was told. */
+static bool can_begin(const struct frame_counts *counts, struct fault *fault)
+{
+	if (can_become_idle(counts, fault)) {
+		return true;
+	}
+	if (frames_put_off(&session.frames)) {
+		tell_waits(false, fault);
+		return false;
+	}
+	if (wait_until_idle(counts, fault)) {
+		return true;
+	}
+	frames_ended(&session.frames);
+	report_fault(&session.channel, fault);
+	return false;
+}
+
+static bool begin_document(void *instance, struct fault *fault)
 {
 	session.instance = instance;
+	session.renderdoc_ends = false;
+	session.renderdoc_ns = session_now_ns();
+	bool has_begun = renderdoc_begin(&session.renderdoc, instance, session.wish.template, fault);
+	session.renderdoc_ns = 0;
+	return has_begun;
+}
+
+bool recording_begin(struct frame_counts *counts, void *instance, struct fault *fault)
+{
 	wait_for_submits();
-	if (!renderdoc_begin(&session.renderdoc, instance, session.wish.template, fault)) {
+	if (!can_begin(counts, fault)) {
+		return false;
+	}
+	if (!begin_document(instance, fault)) {
 		frames_ended(&session.frames);
 		explain_no_begin(fault);
 		report_fault(&session.channel, fault);
 		return false;
 	}
+	session.waits_ns = 0;
 	presence_watch_exit();
 	frames_begun(&session.frames, counts);
 	const struct session_device *device = devices_find(counts);
@@ -113,7 +237,9 @@ void recording_take(enum frame_step step, struct frame_counts *counts, void *ins
 		recording_begin(counts, instance, &fault);
 		break;
 	case FRAME_END:
-		recording_save();
+		if (!recording_end_now()) {
+			frames_extend(&session.frames, counts);
+		}
 		break;
 	case FRAME_LATE:
 		tell_late(counts);

@@ -12,10 +12,18 @@
 bool recording_begin(struct frame_counts *counts, void *instance, struct fault *fault);
 bool recording_end(bool by_program, struct fault *fault);
 
-/* What a call of the program comes to (frames.h) is done. */
-void recording_take(enum frame_step step, struct frame_counts *counts, void *instance);
+/* RenderDoc waits for the device when it ends. False: fault, the device cannot come to its end, not even after a moment for other threads when waits. */
+bool recording_can_end(bool waits, struct fault *fault);
 
-/* Ends it, whatever comes of it. */
+/* What a call of the program comes to (frames.h) is done, or, where the device cannot come to its end there, put off: profd is told. */
+void recording_take(enum frame_step step, struct frame_counts *counts, void *instance);
+/* Ends what has to end and could not where it should have. is_next: the next frame is about to be submitted, and will be in it too. */
+void recording_end_due(const struct frame_counts *counts, bool is_next);
+
+/* It was stopped, and the program makes no call. False: it cannot end yet. */
+bool recording_end_now(void);
+
+/* Ends it because its device or program does: what can be written is. */
 void recording_save(void);
 
 #endif

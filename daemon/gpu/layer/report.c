@@ -113,6 +113,16 @@ void report_ask(struct channel *channel, uint64_t number, const char *label)
 	channel_send(channel, &line, true);
 }
 
+void report_waits(struct channel *channel, bool is_end, uint64_t since_ns, const char *text)
+{
+	struct gpu_wire_line line;
+	gpu_wire_begin(&line, "waits");
+	gpu_wire_text(&line, "for", is_end ? "end" : "begin");
+	gpu_wire_number(&line, "mono_ns", since_ns);
+	gpu_wire_text(&line, "text", text);
+	channel_send(channel, &line, true);
+}
+
 void report_fault(struct channel *channel, const struct fault *fault)
 {
 	struct gpu_wire_line line;

@@ -31,6 +31,8 @@ void report_document(struct channel *channel, const struct renderdoc_document *d
 	uint64_t first, uint64_t last, bool by_program);
 /* label NULL: none. One that is too long is cut. */
 void report_ask(struct channel *channel, uint64_t number, const char *label);
+/* What was started cannot begin, or end, since then (CLOCK_MONOTONIC). */
+void report_waits(struct channel *channel, bool is_end, uint64_t since_ns, const char *text);
 void report_fault(struct channel *channel, const struct fault *fault);
 void report_bye(struct channel *channel, const char *why);
 

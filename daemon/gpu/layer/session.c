@@ -58,13 +58,14 @@ static bool begins_with_work(void)
 	return session.api == SESSION_GL && frames_can_begin_anywhere(&session.frames);
 }
 
-void session_before_submit(struct session_submit *submit)
+/* A frame is about to be submitted: it may begin, or end, what is recorded. */
+static void before_frame(const struct session_submit *submit)
 {
 	struct frames *frames = &session.frames;
-	pthread_mutex_lock(&session.lock);
 	const char *label = frames_label(frames);
 	bool is_labelled = label != NULL && submit->has_label(submit->submit, label);
 	session.current = submit->counts;
+	recording_end_due(submit->counts, true);
 	if (!begins_with_work()) {
 		recording_take(frames_before_submit(frames, submit->counts, is_labelled), submit->counts,
 			submit->instance);
@@ -73,7 +74,15 @@ void session_before_submit(struct session_submit *submit)
 		submit->note_shaders(submit->submit);
 	}
 	session_tell_frame(false);
-	submit->is_held = frames->state != FRAMES_IDLE;
+}
+
+void session_before_submit(struct session_submit *submit)
+{
+	pthread_mutex_lock(&session.lock);
+	if (submit->is_frame) {
+		before_frame(submit);
+	}
+	submit->is_held = session.frames.state != FRAMES_IDLE;
 	if (!submit->is_held) {
 		atomic_fetch_add(&session.in_flight, 1);
 		pthread_mutex_unlock(&session.lock);
@@ -86,8 +95,18 @@ void session_after_submit(struct session_submit *submit)
 		atomic_fetch_sub(&session.in_flight, 1);
 		return;
 	}
-	recording_take(
-		frames_after_submit(&session.frames, submit->counts), submit->counts, submit->instance);
+	if (submit->is_frame) {
+		recording_take(
+			frames_after_submit(&session.frames, submit->counts), submit->counts, submit->instance);
+	}
+	recording_end_due(submit->counts, false);
+	pthread_mutex_unlock(&session.lock);
+}
+
+void session_released(struct frame_counts *counts)
+{
+	pthread_mutex_lock(&session.lock);
+	recording_end_due(counts, false);
 	pthread_mutex_unlock(&session.lock);
 }
 

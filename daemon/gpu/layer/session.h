@@ -7,6 +7,7 @@
 #include "gpu/layer/frames.h"
 #include "gpu/layer/report.h"
 #include "gpu/layer/shaders.h"
+#include "gpu/layer/timelines.h"
 
 /*
  * What this process has with profd: the connection, the wish that waits, the capture under way. There is one for a process, in a variable
@@ -25,6 +26,7 @@ enum session_api {
 struct session_device {
 	struct frame_counts *counts;
 	void *instance; /* RenderDoc's name of it: its instance's dispatch table, or the context */
+	struct timelines *timelines; /* borrowed; NULL: its work waits for nothing of the kind */
 	struct session_device *next; /* the session's, as all below */
 	struct report_device told;   /* as profd knows it */
 };
@@ -40,8 +42,10 @@ bool session_is_open(void);
 /* Those of the process, for as long as it lives. NULL: nobody ever listened. */
 struct shaders *session_shaders(void);
 
-/* One call of vkQueueSubmit or its kin with command buffers. */
+/* One call of vkQueueSubmit or its kin. */
 struct session_submit {
+	/* It has command buffers. Others are told too where what they signal, or wait for, has to be known before anything begins or ends. */
+	bool is_frame;
 	struct frame_counts *counts;
 	void *instance; /* as a device's */
 	/* One of its labels begins with the prefix. */
@@ -54,6 +58,8 @@ struct session_submit {
 
 void session_before_submit(struct session_submit *submit);
 void session_after_submit(struct session_submit *submit);
+/* A call of the host has freed the last of this device's work that was held back (timelines.h). */
+void session_released(struct frame_counts *counts);
 void session_after_present(struct frame_counts *counts, void *instance);
 void session_swapchain_made(struct frame_counts *counts);
 /* A place in a GL program where a label begins: a frame begins here when it is one of those that are counted. */

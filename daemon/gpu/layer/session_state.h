@@ -51,13 +51,19 @@ struct session_state {
 	char *device_wish; /* owned; NULL: none */
 	/* That one cannot be had; code NULL: it can, or was not looked for yet. */
 	struct fault no_device;
-	bool is_programs;                   /* what is captured, the program itself began */
+	bool is_programs;  /* what is captured, the program itself began */
+	bool is_end_due;   /* what is captured ends as soon as it can */
+	uint64_t waits_ns; /* since when it cannot begin, or end; 0: it can, or was not to */
+	_Atomic uint64_t
+		renderdoc_ns; /* since when RenderDoc begins or ends; 0: it does not. Without the lock */
+	atomic_bool renderdoc_ends;         /* then: which of them */
 	void *instance;                     /* what is captured is of this one */
 	struct session_device *devices;     /* the newest first */
 	const struct frame_counts *current; /* the device whose frame began last; NULL: none */
 	uint64_t told_ns, told_frame;
 	bool has_told;
-	uint64_t stop_ns; /* when our own thread ends what is captured */
+	uint64_t stop_ns; /* when our own thread ends what is captured, */
+	bool is_ending;   /* and another does it for it */
 };
 
 extern struct session_state session;

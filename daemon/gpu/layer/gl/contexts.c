@@ -113,8 +113,10 @@ void contexts_current(const void *handle)
 	if (context == NULL) {
 		return;
 	}
-	struct session_submit first = {
-		.counts = &context->counts, .instance = context->handle, .has_label = has_no_label};
+	struct session_submit first = {.is_frame = true,
+		.counts = &context->counts,
+		.instance = context->handle,
+		.has_label = has_no_label};
 	tell_device(context);
 	session_swapchain_made(&context->counts);
 	session_before_submit(&first);
@@ -146,7 +148,8 @@ void contexts_labelled(const void *handle, const char *label)
 {
 	struct context *context = session_is_open() ? find(handle) : NULL;
 	if (context != NULL) {
-		struct session_submit place = {.counts = &context->counts,
+		struct session_submit place = {.is_frame = true,
+			.counts = &context->counts,
 			.instance = context->handle,
 			.has_label = begins_with,
 			.submit = label};
