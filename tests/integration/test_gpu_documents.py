@@ -36,9 +36,10 @@ def launch(client, *args, **options):
 
 
 def trace(client, **params):
-    """The final record of a trace that was asked for before the first instruction."""
+    """The final record of a trace; a program that is held runs now."""
     capture_id = client.call("StartGpuTrace", build_id="engine", **params)["capture_id"]
-    client.call("ResumeProcess", build_id="engine")
+    if client.call("GetProcess", build_id="engine")["state"] == "held":
+        client.call("ResumeProcess", build_id="engine")
     return client.call("WaitCapture", capture_id=capture_id)
 
 
@@ -70,6 +71,18 @@ def test_exactly_the_frames_that_are_asked_for():
                 assert record["reason"] == "frames" and "llvmpipe" in record["device"]["name"] and codes_of(record) == ["shader_no_source"]
                 assert record["traced_exe"] == os.path.realpath(PROGRAM) and (record["traced_pid"] == pid) == (argv[0] == PROGRAM)
                 client.wait_event("ProcessExited")
+
+
+def test_each_trace_counts_in_its_own_way():
+    with stage() as (_, client):
+        launch(client, "--frames", 2000, "--frame-ms", 5, hold=False)
+        for params in ({"frames": 2}, {"duration_ms": 30}, {"frames": 2}):
+            # The program's names of its frames are the numbers of its submits; those by label are counted from the first time on that they are asked for.
+            record = trace(client, **params)
+            assert record["frame_by"] == "submit" and frames_in(record)[0] == record["first_frame"], record
+            labelled = trace(client, frames=2, frame_by="label:frame")
+            assert labelled["frame_by"] == "label:frame" and frames_in(labelled)[0] > labelled["first_frame"]
+        client.call("StopProcess", build_id="engine", signal="KILL")
 
 
 def bare(*args):

@@ -48,6 +48,13 @@ class Engine:
         return answer
 
     def start(self, **words):
+        """Behind what the program has done; it takes effect in what it does next."""
+        told = -1
+        while told < len(self.connection.lines):
+            told = len(self.connection.lines)
+            self.connection.read_some(0.02)
+        while self.connection.seen < told and self.connection.lines[self.connection.seen].word in ("frame", "device"):
+            self.connection.seen += 1
         self.connection.send("start", template=self.listener.out("doc"), **words)
         self.connection.send("status")
         self.connection.wait("frame")

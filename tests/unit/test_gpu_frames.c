@@ -320,6 +320,37 @@ static void tells_the_frame_that_began_last(void **state)
 	assert_int_equal(frames_current(&run.frames, &run.counts, &rule), 1);
 }
 
+static void what_is_over_does_not_say_how_frames_count(void **state)
+{
+	(void)state;
+	struct run run = {0};
+	enum frame_rule rule;
+	const struct frame_wish labelled = {.rule = FRAME_LABEL, .label = "a", .next = 1};
+	play(&run, "sss");
+	assert_true(frames_start(&run.frames, &labelled));
+	play(&run, "Ls");
+	assert_int_equal(frames_current(&run.frames, &run.counts, &rule), 0);
+	assert_int_equal(rule, FRAME_LABEL);
+	play(&run, "xL");
+	assert_int_equal(frames_current(&run.frames, &run.counts, &rule), 5);
+	assert_int_equal(rule, FRAME_SUBMIT);
+	const struct frame_wish late = {.rule = FRAME_LABEL, .label = "a"};
+	assert_true(frames_start(&run.frames, &late));
+	play(&run, "s");
+	assert_int_equal(run.text[run.len - 2], '!');
+	assert_int_equal(run.frames.rule, FRAME_LABEL);
+	assert_int_equal(frames_begun_last(&run.counts, run.frames.rule), 1);
+	assert_int_equal(frames_current(&run.frames, &run.counts, &rule), 6);
+	assert_int_equal(rule, FRAME_SUBMIT);
+	const struct frame_wish submits = {.rule = FRAME_SUBMIT, .next = 1};
+	play(&run, "wp");
+	assert_true(frames_start(&run.frames, &submits));
+	assert_int_equal(frames_current(&run.frames, &run.counts, &rule), 6);
+	play(&run, "s");
+	assert_int_equal(frames_current(&run.frames, &run.counts, &rule), 1);
+	assert_int_equal(rule, FRAME_PRESENT);
+}
+
 static void a_device_that_is_left_out_counts_and_is_not_captured(void **state)
 {
 	(void)state;
@@ -415,6 +446,7 @@ int main(void)
 		cmocka_unit_test(other_devices_are_not_captured),
 		cmocka_unit_test(another_prefix_counts_from_0),
 		cmocka_unit_test(tells_the_frame_that_began_last),
+		cmocka_unit_test(what_is_over_does_not_say_how_frames_count),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,9 +2,11 @@
 
 #include <string.h>
 
+/* A wish that is over says nothing any more. */
 static enum frame_rule rule_of(const struct frames *frames, const struct frame_counts *counts)
 {
-	if (frames->wish.rule == FRAME_AUTO || frames->wish.rule == FRAME_MANUAL) {
+	if (frames->state == FRAMES_IDLE || frames->wish.rule == FRAME_AUTO ||
+		frames->wish.rule == FRAME_MANUAL) {
 		return counts->is_presenting ? FRAME_PRESENT : FRAME_SUBMIT;
 	}
 	return frames->wish.rule;
@@ -64,13 +66,6 @@ bool frames_put_off(struct frames *frames)
 	return true;
 }
 
-void frames_extend(struct frames *frames, const struct frame_counts *counts)
-{
-	uint64_t number = coming(counts, frames->rule);
-	frames->reached =
-		number > 0 && (frames->rule != FRAME_PRESENT || !counts->in_frame) ? number - 1 : number;
-}
-
 bool frames_stop(struct frames *frames)
 {
 	if (frames->state == FRAMES_CAPTURING) {
@@ -118,6 +113,7 @@ static enum frame_step step_waiting(
 		}
 		if (number > wish->first || !can_begin) {
 			frames->state = FRAMES_IDLE;
+			frames->rule = rule;
 			return FRAME_LATE;
 		}
 	}
@@ -232,11 +228,21 @@ void frames_ended(struct frames *frames)
 	frames->is_stopping = false;
 }
 
+uint64_t frames_begun_last(const struct frame_counts *counts, enum frame_rule rule)
+{
+	uint64_t number = coming(counts, rule);
+	bool is_open = rule == FRAME_PRESENT && counts->in_frame;
+	return number > 0 && !is_open ? number - 1 : number;
+}
+
 uint64_t frames_current(
 	const struct frames *frames, const struct frame_counts *counts, enum frame_rule *rule)
 {
 	*rule = frames_owns(frames, counts) ? frames->rule : rule_of(frames, counts);
-	uint64_t number = coming(counts, *rule);
-	bool is_open = *rule == FRAME_PRESENT && counts->in_frame;
-	return number > 0 && !is_open ? number - 1 : number;
+	return frames_begun_last(counts, *rule);
+}
+
+void frames_extend(struct frames *frames, const struct frame_counts *counts)
+{
+	frames->reached = frames_begun_last(counts, frames->rule);
 }

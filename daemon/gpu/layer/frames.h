@@ -49,7 +49,7 @@ struct frames {
 	uint64_t next;                    /* the wish's, before it got its numbers */
 	bool is_now;                      /* it begins where it was asked for, or not at all */
 	const struct frame_counts *owner; /* the device that is captured; borrowed while capturing */
-	enum frame_rule rule;             /* in use, since it began; never FRAME_AUTO */
+	enum frame_rule rule;             /* in use, since it began, or was late; never FRAME_AUTO */
 	uint64_t first, reached; /* the first frame that is captured, and the last one that has begun */
 	bool is_stopping;
 	unsigned label_generation; /* grows with each other prefix */
@@ -100,7 +100,9 @@ bool frames_owns(const struct frames *frames, const struct frame_counts *counts)
 void frames_begun(struct frames *frames, const struct frame_counts *counts);
 void frames_ended(struct frames *frames);
 
-/* The frame of this device that has begun last (0 when none has), and the rule by which it is counted; never FRAME_AUTO. */
+/* The frame of this device that has begun last (0 when none has) by this rule, which is not FRAME_AUTO. */
+uint64_t frames_begun_last(const struct frame_counts *counts, enum frame_rule rule);
+/* The same, and the rule by which it is counted: what is captured's or waits', else auto's; never FRAME_AUTO. */
 uint64_t frames_current(
 	const struct frames *frames, const struct frame_counts *counts, enum frame_rule *rule);
 

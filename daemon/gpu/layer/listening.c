@@ -97,6 +97,7 @@ static void start(const struct gpu_wire_message *message)
 		session.waits_ns = 0;
 		devices_mark();
 		session.wants_work = session.api == SESSION_GL;
+		session_tell_frame(false);
 	} else {
 		report_fault(&session.channel, &fault);
 	}

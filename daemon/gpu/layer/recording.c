@@ -83,6 +83,7 @@ static void forget(void)
 	session.is_programs = session.is_end_due = false;
 	session.waits_ns = 0;
 	frames_ended(&session.frames);
+	session_tell_frame(false);
 }
 
 static bool make_document(struct renderdoc_document *document, struct fault *fault)
@@ -211,6 +212,8 @@ bool recording_begin(struct frame_counts *counts, void *instance, struct fault *
 	session.waits_ns = 0;
 	presence_watch_exit();
 	frames_begun(&session.frames, counts);
+	session.current = counts;
+	session_tell_frame(false);
 	const struct session_device *device = devices_find(counts);
 	report_capturing(&session.channel, session.frames.first, device != NULL ? &device->told : NULL);
 	return true;
@@ -219,8 +222,8 @@ bool recording_begin(struct frame_counts *counts, void *instance, struct fault *
 static void tell_late(const struct frame_counts *counts)
 {
 	struct fault fault;
-	enum frame_rule rule;
-	uint64_t current = frames_current(&session.frames, counts, &rule);
+	enum frame_rule rule = session.frames.rule;
+	uint64_t current = frames_begun_last(counts, rule);
 	fault_set(&fault, "start_failed",
 		"frame %llu has begun already: the program is in frame %llu (by %s); ask for a later one, "
 		"or for the next",

@@ -20,9 +20,6 @@ void session_tell_frame(bool must)
 {
 	enum frame_rule rule = FRAME_SUBMIT;
 	uint64_t frame = 0, now = session_now_ns();
-	if (!must && session.has_told && now - session.told_ns < FRAME_TOLD_NS) {
-		return;
-	}
 	if (!must && session.frames.state == FRAMES_WAITING && session.current != NULL &&
 		session.current->is_left_out) {
 		return; /* what it does is none of who waits */
@@ -30,12 +27,16 @@ void session_tell_frame(bool must)
 	if (session.current != NULL) {
 		frame = frames_current(&session.frames, session.current, &rule);
 	}
-	if (!must && session.has_told && frame == session.told_frame) {
+	/* Those that are counted in another way now are none of those that were told. */
+	bool is_known = session.has_told && rule == session.told_rule;
+	if (!must && is_known &&
+		(frame == session.told_frame || now - session.told_ns < FRAME_TOLD_NS)) {
 		return;
 	}
 	report_frame(&session.channel, frame, rule, must);
 	session.has_told = true;
 	session.told_ns = now;
+	session.told_rule = rule;
 	session.told_frame = frame;
 }
 

@@ -61,6 +61,7 @@ struct session_state {
 	struct session_device *devices;     /* the newest first */
 	const struct frame_counts *current; /* the device whose frame began last; NULL: none */
 	uint64_t told_ns, told_frame;
+	enum frame_rule told_rule;
 	bool has_told;
 	uint64_t stop_ns; /* when our own thread ends what is captured, */
 	bool is_ending;   /* and another does it for it */
@@ -75,7 +76,7 @@ static inline uint64_t session_now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Tells of the current frame; must: also when it was told already, or a moment ago. */
+/* Tells of the current frame; must: also when it was told already, or a moment ago by the same rule. */
 void session_tell_frame(bool must);
 
 /* A start is possible in this process; the lock is held. */
