@@ -6,6 +6,7 @@
  *   set                                           sets that event
  *   signal N, later MS N                          the host signals that value, now, or in so many ms by a thread
  *   new                                           another semaphore, at 0; the old one is destroyed
+ *   chain N                                       N submits of one empty command buffer, each of which waits for the one before it; answered with the CPU time of one, in ns
  *   idle                                          waits for the device
  *   device N                                      the next lines are of the device N, 0 or 1
  *   begin, end                                    the program's own start and stop (client/gpu/profd_gpu.h); answered with "begin N" and "end N", the status
@@ -211,6 +212,33 @@ static void do_submit(struct gpu *gpu, const char *line)
 	}
 }
 
+static uint64_t cpu_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* A semaphore of its own: the other's values stay. */
+static void do_chain(struct gpu *gpu, uint64_t count)
+{
+	VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+		.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT};
+	struct gpu own = *gpu;
+	struct work work = {.buffer = gpu->buffers[gpu->frames++ % FRAMES_MAX], .signal = 1};
+	make_timeline(&own);
+	CHECK(vkBeginCommandBuffer(work.buffer, &info));
+	CHECK(vkEndCommandBuffer(work.buffer));
+	uint64_t cpu = cpu_ns();
+	for (uint64_t i = 0; i < count; i++) {
+		submit(&own, &work);
+		work.wait = work.signal++;
+	}
+	printf("%llu\n", (unsigned long long)((cpu_ns() - cpu) / (count > 0 ? count : 1)));
+	CHECK(vkDeviceWaitIdle(gpu->device));
+	vkDestroySemaphore(gpu->device, own.timeline, NULL);
+}
+
 struct signal {
 	struct gpu *gpu;
 	uint64_t value;
@@ -276,6 +304,8 @@ static void do_line(struct gpu *gpu, const char *line)
 		CHECK(vkSetEvent(gpu->device, gpu->event));
 	} else if (strncmp(line, "signal ", 7) == 0 || strncmp(line, "later ", 6) == 0) {
 		do_signal(gpu, line);
+	} else if (strncmp(line, "chain ", 6) == 0) {
+		do_chain(gpu, number_behind(line, "chain "));
 	} else if (strcmp(line, "new") == 0) {
 		do_new(gpu);
 	} else if (strcmp(line, "idle") == 0) {
