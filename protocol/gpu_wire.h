@@ -19,10 +19,11 @@
  * at most 8 connections a build, 1 MiB/s.
  *
  * layer → profd
- *   hello token= pid= ppid= exe= api=vulkan|gl order= renderdoc= renderdoc_api=
+ *   hello token= pid= ppid= exe= api=vulkan|gl order= renderdoc= renderdoc_api= [again=closed]
  *       first, when the program makes its first VkInstance or first makes a context of EGL or GLX current. order: "above" (RenderDoc is below this layer: captures work), "below"
  *       (RenderDoc is above: a start is refused, it would deadlock), "alone" (RenderDoc is not there; renderdoc, its path, and
  *       renderdoc_api, as "1.6.0", are empty). Names above GPU_WIRE_NAME_BYTES are cut.
+ *       again: the program has closed the descriptor of this process's connection before; its devices follow, as they are now
  *   device name= type=cpu|discrete|integrated|virtual|other driver= uuid= index=
  *       at each vkCreateDevice, and when a context is first current (uuid all 0, index 0, type cpu or other); uuid: 32 hexadecimal digits, all 0 when an old instance does not tell; index: among the instance's devices
  *   frame n= by=submit|present|label
@@ -48,7 +49,8 @@
  *       does not come back. It is over with capturing, document and fault
  *   fault code= text=
  *       codes: layer_order renderdoc_missing renderdoc_too_old document_missing not_capturing busy start_failed output_not_writable
- *       no_such_boundary device_waits (what was to begin or end here, or never, cannot) device_not_found device_ambiguous. The last two: of what PROFD_GPU_DEVICE says (protocol/gpu_pick.h); an instance sees all devices
+ *       no_such_boundary device_waits (what was to begin or end here, or never, cannot) descriptor_closed (RenderDoc's
+ *       log is another file now) device_not_found device_ambiguous. The last two: of what PROFD_GPU_DEVICE says (protocol/gpu_pick.h); an instance sees all devices
  *       then, and each start is answered by it until another instance has the device
  *   bye why=destroyed|exit
  *       the program's last device is gone (it may make another), or it exits normally

@@ -129,7 +129,16 @@ void trace_failure_explain(const struct trace_ending *ending, struct error *err)
 			ending, ending->has_begun ? ERROR_INTERRUPTED : ERROR_GPU_FRAME_NOT_REACHED, err)) {
 		return;
 	}
-	if (ending->has_begun) {
+	if (ending->has_begun && !ending->has_exited && status->has_closed) {
+		error_set(err, ERROR_INTERRUPTED,
+			"the program closed the connection of profd's layer while it was being recorded from "
+			"frame %" PRIu64 " on: its document is lost",
+			ending->first_frame);
+		error_detail(err, "connection_closed");
+		error_hint(err,
+			"let it close what it has opened alone (not all descriptors, by closefrom "
+			"or close_range), or start the trace behind that: it can be recorded again");
+	} else if (ending->has_begun) {
 		/* Frames are told ten times a second at most: the last may be of before the recording. */
 		uint64_t last = status->frame > ending->first_frame ? status->frame : ending->first_frame;
 		error_set(err, ERROR_INTERRUPTED,

@@ -28,7 +28,7 @@ bool trace_failure_needs_probe(const struct trace_ending *ending);
 /* The program has said that the device keeps the recording from its beginning or end: err's code is its caller's, with that and since when (device_waits). False: it is not so. */
 bool trace_failure_is_waiting(
 	const struct trace_ending *ending, enum error_code code, struct error *err);
-/* gpu_no_calls (layer_not_loaded, no_device, device_not_used, gpu_idle), gpu_frame_not_reached (frames_not_reached, device_waits), interrupted (exited_mid_capture). */
+/* gpu_no_calls (layer_not_loaded, no_device, device_not_used, gpu_idle), gpu_frame_not_reached (frames_not_reached, device_waits), interrupted (exited_mid_capture, connection_closed). */
 void trace_failure_explain(const struct trace_ending *ending, struct error *err);
 /* The layer could not begin because the first frame was over already: gpu_frame_not_reached, frame_passed. False: that is not why. */
 bool trace_failure_is_late(const struct trace_ending *ending, struct error *err);

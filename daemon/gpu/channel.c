@@ -139,7 +139,8 @@ static void ended(struct channel *channel)
 static void on_hello(void *context, struct link *link)
 {
 	struct channel *channel = context;
-	channel->status.processes++;
+	channel->status.processes += !link_facts(link)->is_again;
+	channel->status.has_closed = channel->status.has_closed || link_facts(link)->is_again;
 	appoint(channel);
 	if (channel->recorder != link) {
 		send_word(link, "status"); /* it waits for a word */
@@ -532,6 +533,7 @@ bool channel_start(struct channel *channel, const struct gpu_range *range, struc
 	channel->is_started = true;
 	channel->has_begun = channel->status.has_begun = false;
 	channel->status.waits.text[0] = '\0';
+	channel->status.has_closed = false;
 	if (channel->asker != NULL) {
 		channel->is_answer = true;
 		channel->recorder = channel->asker;

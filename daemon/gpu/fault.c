@@ -34,6 +34,10 @@ static const struct {
 		"RenderDoc begins and ends a recording only when the device has done all its work, and it "
 		"cannot",
 		GPU_WAITS_HINT},
+	{"descriptor_closed", ERROR_BACKEND_UNAVAILABLE,
+		"RenderDoc's log would be written into files of the program's, or the document",
+		"let the program close what it has opened alone (not all descriptors, by closefrom or "
+		"close_range), or do that before it uses the GPU"},
 	{"device_not_found", ERROR_BACKEND_UNAVAILABLE,
 		"the GPU that the program was to see is not there, so that it sees all", DEVICES_HINT},
 	{"device_ambiguous", ERROR_BACKEND_UNAVAILABLE,

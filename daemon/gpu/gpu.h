@@ -137,6 +137,8 @@ struct gpu_status {
 	struct gpu_device device;
 	bool has_wished; /* a device was made that the recording started last is for */
 	struct gpu_waits waits;
+	bool
+		has_closed; /* a program of it closed its connection to us since the recording started last was; it is there again by another */
 	char made[1024]; /* those that its processes have made, and that were made since, for people */
 };
 

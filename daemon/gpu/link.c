@@ -103,6 +103,7 @@ static bool take_hello(struct link *link, const struct gpu_wire_message *message
 {
 	static const char *const orders[] = {"above", "below", "alone", NULL};
 	struct link_facts *facts = &link->facts;
+	const char *again = gpu_wire_get(message, "again");
 	uint64_t pid, ppid;
 	if (!is_token(gpu_wire_get(message, "token"), link->options.token)) {
 		refuse(link, "it does not know the token");
@@ -110,12 +111,14 @@ static bool take_hello(struct link *link, const struct gpu_wire_message *message
 	}
 	if (!is_one_of(gpu_wire_get(message, "order"), orders) ||
 		!take_number(message, "pid", INT32_MAX, &pid) ||
-		!take_number(message, "ppid", INT32_MAX, &ppid)) {
+		!take_number(message, "ppid", INT32_MAX, &ppid) ||
+		(again != NULL && strcmp(again, "closed") != 0)) {
 		return false;
 	}
 	copy(facts->exe, sizeof(facts->exe), gpu_wire_get(message, "exe"));
 	copy(facts->version, sizeof(facts->version), gpu_wire_get(message, "renderdoc_api"));
 	facts->is_greeted = true;
+	facts->is_again = again != NULL;
 	uv_timer_stop(&link->timer);
 	link->options.ops->hello(link->options.context, link);
 	return true;
@@ -287,10 +290,10 @@ static bool take_bye(struct link *link, const struct gpu_wire_message *message)
 static const struct word {
 	const char *word;
 	bool (*take)(struct link *link, const struct gpu_wire_message *message);
-	const char *const keys[9]; /* those that it may have; NULL-terminated */
+	const char *const keys[10]; /* those that it may have; NULL-terminated */
 } words[] = {
 	{"hello", take_hello,
-		{"token", "pid", "ppid", "exe", "api", "order", "renderdoc", "renderdoc_api"}},
+		{"token", "pid", "ppid", "exe", "api", "order", "renderdoc", "renderdoc_api", "again"}},
 	{"device", take_device, {"name", "type", "driver", "uuid", "index"}},
 	{"frame", take_frame, {"n", "by"}},
 	{"capturing", take_capturing, {"frame", "wall_ns", "mono_ns", "name", "uuid", "index"}},

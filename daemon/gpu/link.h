@@ -51,6 +51,7 @@ struct link_options {
 struct link_facts {
 	pid_t pid; /* as the kernel says */
 	bool is_greeted;
+	bool is_again; /* its program has closed the connection before this one */
 	char exe[512], version[32];
 	size_t devices;
 	struct gpu_device device;                  /* the last, or the one that is recorded */

@@ -338,6 +338,33 @@ def test_a_device_that_never_comes_to_its_end():
             check(stage.client.call("StopCapture", capture_id=capture_id), "timeout", "device_waits", "could not begin for 1", "its reason")
 
 
+def test_a_program_that_closes_the_connection():
+    with Stage() as stage, stage.program() as (pid, layer):
+        capture_id = start(stage, start_frame=2)["capture_id"]
+        layer.wait_for("start")
+        begin(layer, 2)
+        layer.end()
+        # The process is there again, and is told what it has lost of what had not begun.
+        with stage.layer(pid, again="closed") as second:
+            second.device()
+            check(ended(stage, capture_id), "interrupted", "connection_closed", "from frame 2 on", "closefrom")
+            capture_id = start(stage, start_frame=9)["capture_id"]
+            second.wait_for("start")
+            second.end()
+            with stage.layer(pid, again="closed") as third:
+                third.device()
+                third.wait_for("start")
+                third.say("fault", code="descriptor_closed", text="the program has closed descriptor 3")
+                check(ended(stage, capture_id), "backend_unavailable", "descriptor_closed", "descriptor 3", "closefrom")
+        # Who is gone while it is recorded, and not there again, is not it.
+    with Stage() as stage, stage.program() as (pid, layer):
+        capture_id = start(stage, start_frame=2)["capture_id"]
+        layer.wait_for("start")
+        begin(layer, 2)
+        layer.end()
+        check(ended(stage, capture_id), "interrupted", "exited_mid_capture", "closed its connection")
+
+
 def test_a_wait_that_is_over_is_no_reason():
     with Stage() as stage, stage.program() as (pid, layer):
         capture_id = start(stage, frames=2)["capture_id"]

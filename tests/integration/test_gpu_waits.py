@@ -1,5 +1,6 @@
 """Programs whose submitted work waits for what they do only later, where RenderDoc, which waits for the device when it begins and ends, would hang them."""
 import contextlib
+import os
 import re
 import select
 import subprocess
@@ -32,12 +33,15 @@ class Engine:
 
     def answers(self, seconds):
         """What it says until it is done with the line; None: not in that time."""
-        end, said = time.monotonic() + seconds, []
-        while select.select([self.program.stdout], [], [], max(0, end - time.monotonic()))[0]:
-            said.append(self.program.stdout.readline().strip())
-            if said[-1] in ("done", ""):
-                return said[0]
-        return None
+        end, said = time.monotonic() + seconds, ""
+        while not said.endswith("done\n"):
+            if not select.select([self.program.stdout], [], [], max(0, end - time.monotonic()))[0]:
+                return None
+            more = os.read(self.program.stdout.fileno(), 4096).decode()
+            if not more:
+                return ""
+            said += more
+        return said.split("\n")[0]
 
     def says(self, *lines):
         answer = None
@@ -225,6 +229,46 @@ def test_a_renderdoc_that_does_not_come_back_is_told_of():
         # It hangs only who needs RenderDoc meanwhile.
         it.says("set")
         assert it.document() == (0, 0)
+        it.ends()
+
+
+def renewed(it, seconds=3):
+    """The next connection of a program that has closed the one before, behind its hello and its device."""
+    before = it.connection
+    it.connection = it.listener.accept(seconds)
+    hello = it.connection.wait("hello")
+    assert hello["again"] == "closed" and hello["pid"] == it.program.pid and hello["order"] == "above", hello
+    assert it.connection.wait("device").values == before.find("device")[0].values
+    before.drain()
+    assert not before.find("bye")
+
+
+def test_a_program_that_closes_what_it_did_not_open_is_there_again():
+    with engine() as it:
+        it.says("submit", "closefrom")
+        renewed(it)
+        # RenderDoc's log has its place again, and so none of it is in the document.
+        it.start(by="submit", first=2, last=2)
+        it.says("submit", "submit", "submit", "idle")
+        assert it.document() == (2, 2)
+        # While it is recorded, too; nobody waits for that document any more, and it ends.
+        it.start(by="manual")
+        it.says("submit", "closefrom")
+        renewed(it)
+        assert it.document() == (4, 4)
+        it.ends()
+
+
+def test_what_it_opens_in_their_place_is_its_own():
+    with engine() as it:
+        it.says("submit", "plug")
+        renewed(it)
+        it.says("submit", "submit")
+        it.start(by="submit", next=1)
+        it.says("submit")
+        code, text = it.fault()
+        assert code == "descriptor_closed" and "descriptor 3" in text, (code, text)
+        assert it.says("heard") == "0"
         it.ends()
 
 

@@ -7,24 +7,31 @@
  *   signal N, later MS N                          the host signals that value, now, or in so many ms by a thread
  *   new                                           another semaphore, at 0; the old one is destroyed
  *   chain N                                       N submits of one empty command buffer, each of which waits for the one before it; answered with the CPU time of one, in ns
+ *   closefrom                                     closes all descriptors from 3 on
+ *   plug                                          the same, and has its own in their places then: /dev/null, and at 500 one end of a socket
+ *   heard                                         answered with how many bytes have come to the other end
  *   idle                                          waits for the device
  *   device N                                      the next lines are of the device N, 0 or 1
  *   begin, end                                    the program's own start and stop (client/gpu/profd_gpu.h); answered with "begin N" and "end N", the status
  * At the end of the input it destroys all, and at "exit" nothing.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <vulkan/vulkan.h>
 
 #include "client/gpu/profd_gpu.h"
 
 #define DEVICES     2
+#define PLUG        500
 #define FRAMES_MAX  64
 #define CHECK(call) check((call), #call)
 
@@ -239,6 +246,27 @@ static void do_chain(struct gpu *gpu, uint64_t count)
 	vkDestroySemaphore(gpu->device, own.timeline, NULL);
 }
 
+static void do_plug(void)
+{
+	int ends[2];
+	closefrom(3);
+	int null = open("/dev/null", O_RDWR);
+	while (null >= 0 && null < PLUG) {
+		null = dup(null);
+	}
+	if (null != PLUG || socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0 || ends[0] != PLUG + 1 ||
+		dup2(ends[0], PLUG) != PLUG) {
+		exit(2);
+	}
+}
+
+static void do_heard(void)
+{
+	char bytes[4096];
+	ssize_t count = recv(PLUG + 2, bytes, sizeof(bytes), MSG_DONTWAIT);
+	printf("%zd\n", count > 0 ? count : 0);
+}
+
 struct signal {
 	struct gpu *gpu;
 	uint64_t value;
@@ -304,6 +332,12 @@ static void do_line(struct gpu *gpu, const char *line)
 		CHECK(vkSetEvent(gpu->device, gpu->event));
 	} else if (strncmp(line, "signal ", 7) == 0 || strncmp(line, "later ", 6) == 0) {
 		do_signal(gpu, line);
+	} else if (strcmp(line, "closefrom") == 0) {
+		closefrom(3);
+	} else if (strcmp(line, "plug") == 0) {
+		do_plug();
+	} else if (strcmp(line, "heard") == 0) {
+		do_heard();
 	} else if (strncmp(line, "chain ", 6) == 0) {
 		do_chain(gpu, number_behind(line, "chain "));
 	} else if (strcmp(line, "new") == 0) {

@@ -153,6 +153,22 @@ static void lost(void)
 	pthread_mutex_unlock(&session.lock);
 }
 
+/* profd has lost what it asked for, and asks again for what had not begun. */
+static bool renew(void)
+{
+	struct fault unused;
+	enter();
+	/* The sooner the less may get in its place. */
+	renderdoc_log_mend(&session.renderdoc.log, &unused);
+	bool is_open = presence_renew();
+	if (is_open) {
+		session.stop_ns = session_now_ns() + STOP_MS * UINT64_C(1000000);
+		frames_stop(&session.frames);
+	}
+	pthread_mutex_unlock(&session.lock);
+	return is_open;
+}
+
 static void *end_recording(void *unused)
 {
 	pthread_mutex_lock(&session.lock);
@@ -195,7 +211,7 @@ static int tick(void)
 	}
 	if (session.is_lost && session.frames.state != FRAMES_CAPTURING) {
 		session.is_open = false;
-		presence_close();
+		channel_close(&session.channel);
 		wait_ms = 0;
 	}
 	pthread_mutex_unlock(&session.lock);
@@ -207,4 +223,4 @@ static bool is_done(void)
 	return !session_is_open();
 }
 
-const struct channel_listener listening = {heard, lost, tick, is_done};
+const struct channel_listener listening = {heard, lost, renew, tick, is_done};

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "gpu/layer/channel.h"
 #include "gpu/layer/listening.h"
@@ -17,14 +16,6 @@
 #include "gpu/layer/shaders.h"
 
 #define EXIT_LOCK_S 5 /* the exit handler waits so long for a call that is under way */
-
-void presence_close(void)
-{
-	if (session.channel.fd >= 0) {
-		close(session.channel.fd);
-	}
-	session.channel.fd = -1;
-}
 
 /* Also when the lock cannot be had because the program ends within a call: then nothing can be saved. */
 static void at_exit(void)
@@ -73,7 +64,7 @@ static const char *find_order(const void *const *below, unsigned count)
 /* A child that goes on without exec is another process to profd: it says hello when it makes an instance of its own. */
 static void forget_in_child(void)
 {
-	presence_close();
+	channel_close(&session.channel);
 	memset(&session, 0, sizeof(session));
 	session.channel.fd = -1;
 	pthread_mutex_init(&session.lock, NULL);
@@ -90,6 +81,32 @@ static void prepare(void)
 	atexit(at_exit);
 }
 
+static void say_hello(bool is_again)
+{
+	report_hello(&session.channel, session.token, session.api == SESSION_GL ? "gl" : "vulkan",
+		session.order, &session.renderdoc, is_again);
+}
+
+/* The oldest first, as they were made. */
+static void tell_devices(const struct session_device *device)
+{
+	if (device != NULL) {
+		tell_devices(device->next);
+		report_device(&session.channel, &device->told);
+	}
+}
+
+bool presence_renew(void)
+{
+	if (!channel_connect(&session.channel, session.socket, true)) {
+		return false;
+	}
+	say_hello(true);
+	tell_devices(session.devices);
+	session_tell_frame(true);
+	return true;
+}
+
 void presence_hello(enum session_api api, const void *const *below, unsigned count)
 {
 	const char *path = getenv("PROFD_GPU_SOCKET"), *token = getenv("PROFD_GPU_TOKEN");
@@ -97,16 +114,18 @@ void presence_hello(enum session_api api, const void *const *below, unsigned cou
 	pthread_mutex_lock(&session.lock);
 	if (!session.has_hello && path != NULL && token != NULL) {
 		session.has_hello = true;
+		session.socket = strdup(path);
+		session.token = strdup(token);
 		session.device_wish = device != NULL && *device != '\0' ? strdup(device) : NULL;
 		session.shaders = shaders_create();
-		if (session.shaders != NULL && channel_connect(&session.channel, path)) {
+		if (session.shaders != NULL && session.socket != NULL && session.token != NULL &&
+			channel_connect(&session.channel, path, false)) {
 			prepare();
 			session.api = api;
 			renderdoc_find(&session.renderdoc);
 			session.order = find_order(below, count);
 			session.is_open = true;
-			report_hello(&session.channel, token, api == SESSION_GL ? "gl" : "vulkan",
-				session.order, &session.renderdoc);
+			say_hello(false);
 			session.is_open = channel_listen(&session.channel, &listening);
 		}
 	}

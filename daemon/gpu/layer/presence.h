@@ -1,6 +1,8 @@
 #ifndef GPU_LAYER_PRESENCE_H
 #define GPU_LAYER_PRESENCE_H
 
+#include <stdbool.h>
+
 #include "gpu/layer/session.h"
 
 /* This process at profd: from its hello to its exit, where what is recorded is saved. Part of the session. Any thread; the first two without the lock. */
@@ -14,7 +16,7 @@ void presence_wait_for_greeting(void);
 /* RenderDoc and the driver are there by now: what is done at the exit is done before theirs, because later handlers run earlier. The lock is held. */
 void presence_watch_exit(void);
 
-/* The connection is gone. The lock is held. */
-void presence_close(void);
+/* The program has closed the connection: makes another, and says there what was said. False: there is none. The lock is held. */
+bool presence_renew(void);
 
 #endif

@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <string.h>
 #include <time.h>
 
 #include "gpu/layer/devices.h"
@@ -161,7 +162,7 @@ static void wait_for_submits(void)
 
 static void explain_no_begin(struct fault *fault)
 {
-	if (session.api == SESSION_GL) {
+	if (session.api == SESSION_GL && strcmp(fault->code, "start_failed") == 0) {
 		fault_set(fault, "start_failed",
 			"RenderDoc (%s) did not begin to capture: it records no OpenGL contexts that are older "
 			"than 3.2 or are made by glXCreateContext; its log is in $TMPDIR/RenderDoc",

@@ -33,10 +33,12 @@ void renderdoc_find(struct renderdoc *renderdoc)
 	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_NOLOAD);
 	void *symbol = library != NULL ? dlsym(library, "RENDERDOC_GetAPI") : NULL;
 	Dl_info where;
+	renderdoc->log.fd = -1;
 	if (library == NULL) {
 		return;
 	}
 	renderdoc->is_loaded = true;
+	renderdoc_log_find(&renderdoc->log);
 	if (symbol == NULL) {
 		return;
 	}
@@ -91,6 +93,9 @@ bool renderdoc_begin(
 	struct renderdoc *renderdoc, void *device, const char *template, struct fault *fault)
 {
 	const struct renderdoc_api *api = renderdoc->api;
+	if (!renderdoc_log_mend(&renderdoc->log, fault)) {
+		return false;
+	}
 	api->SetCaptureFilePathTemplate(template);
 	renderdoc->captures = api->GetNumCaptures();
 	api->StartFrameCapture(device, NULL);
@@ -134,6 +139,7 @@ static bool find_document(
 bool renderdoc_end(struct renderdoc *renderdoc, void *device, struct renderdoc_document *document,
 	struct fault *fault)
 {
+	bool is_sound = renderdoc_log_mend(&renderdoc->log, fault);
 	renderdoc->api->EndFrameCapture(device, NULL);
-	return find_document(renderdoc, document, fault);
+	return is_sound && find_document(renderdoc, document, fault);
 }

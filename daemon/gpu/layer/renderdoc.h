@@ -6,6 +6,7 @@
 
 #include "gpu/layer/fault.h"
 #include "gpu/layer/renderdoc_api.h"
+#include "gpu/layer/renderdoc_log.h"
 
 /*
  * RenderDoc as it is in this process, brought in by the Vulkan loader as a layer of its own. Its return values say nothing: a document is
@@ -18,6 +19,7 @@ struct renderdoc {
 	char path[GPU_WIRE_NAME_BYTES];
 	char version[24];  /* of the API, as "1.6.0" */
 	uint32_t captures; /* counted before the one that is under way */
+	struct renderdoc_log log;
 };
 
 struct renderdoc_document {

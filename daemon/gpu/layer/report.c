@@ -7,7 +7,7 @@
 #include "gpu/layer/wish.h"
 
 void report_hello(struct channel *channel, const char *token, const char *api, const char *order,
-	const struct renderdoc *renderdoc)
+	const struct renderdoc *renderdoc, bool is_again)
 {
 	struct gpu_wire_line line;
 	char exe[GPU_WIRE_NAME_BYTES];
@@ -22,6 +22,9 @@ void report_hello(struct channel *channel, const char *token, const char *api, c
 	gpu_wire_text(&line, "order", order);
 	gpu_wire_text(&line, "renderdoc", renderdoc->path);
 	gpu_wire_text(&line, "renderdoc_api", renderdoc->version);
+	if (is_again) {
+		gpu_wire_text(&line, "again", "closed");
+	}
 	channel_send(channel, &line, true);
 }
 

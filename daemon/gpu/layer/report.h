@@ -17,8 +17,9 @@ struct report_device {
 	unsigned index;
 };
 
+/* is_again: the program has closed the connection before this one. */
 void report_hello(struct channel *channel, const char *token, const char *api, const char *order,
-	const struct renderdoc *renderdoc);
+	const struct renderdoc *renderdoc, bool is_again);
 void report_device(struct channel *channel, const struct report_device *device);
 /* must: it is not dropped when profd is slow. */
 void report_frame(struct channel *channel, uint64_t frame, enum frame_rule rule, bool must);

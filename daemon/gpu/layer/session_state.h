@@ -48,7 +48,8 @@ struct session_state {
 	struct frames frames;
 	struct wish wish;
 	struct asking asking;
-	char *device_wish; /* owned; NULL: none */
+	char *socket, *token; /* owned; NULL: until hello */
+	char *device_wish;    /* owned; NULL: none */
 	/* That one cannot be had; code NULL: it can, or was not looked for yet. */
 	struct fault no_device;
 	bool is_programs;  /* what is captured, the program itself began */
