@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/vec.h"
 #include "gpu/spirv.h"
+#include "gpu/spirv_language.h"
 #include "protocol/gpu_wire.h"
 #include "protocol/limits.h"
 #include "protocol/names.h"

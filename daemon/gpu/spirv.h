@@ -58,11 +58,6 @@ void spirv_finish(struct spirv *spirv);
 /* The source that the module carries; NULL: none. */
 const struct spirv_source *spirv_first_source(const struct spirv *spirv);
 
-/* "glsl", "essl", "hlsl", "wgsl", …: as it says, or as its file's name or its maker tells. NULL: nobody does. Static. */
-const char *spirv_language(const struct spirv *spirv, const struct spirv_source *source);
-/* What files of a language (may be NULL) end in: "glsl", "hlsl", "wgsl", "slang", "txt". */
-const char *spirv_extension(const char *language);
-
 /* The makers that are known to leave sources out, by the registry. */
 enum spirv_generator {
 	SPIRV_BY_GLSLANG = 8,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gpu/spirv.h"
+#include "gpu/spirv_language.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "gpu/spirv.h"
+#include "gpu/spirv_language.h"
 #include "targets/gpu/modules.inc"
 
 #define WORDS_MAX   (64 * 1024)
