@@ -187,6 +187,28 @@ def test_a_program_that_exits_with_work_that_waits_is_not_kept():
         assert it.fault()[0] == "device_waits"
 
 
+def begins(it):
+    """The program's own start, which is granted; what it returns."""
+    it.tell("begin")
+    asked = it.connection.wait("ask")
+    it.connection.send("start", by="manual", asked=asked["n"], template=it.listener.out("doc"))
+    return it.answers(HANGS_S)
+
+
+def test_the_programs_own_start_and_stop_say_that_they_cannot():
+    with engine() as it:
+        it.says("submit", "submit wait=1")
+        assert begins(it) == "begin -7"
+        assert it.fault()[0] == "device_waits"
+        it.says("signal 1")
+        assert begins(it) == "begin 0"
+        it.says("submit wait=2")
+        assert it.says("end") == "end -7", "it goes on"
+        assert it.says("signal 2", "end") == "end 0"
+        assert it.document() == (2, 2)
+        it.ends()
+
+
 def test_each_device_has_its_own_work():
     with engine() as it:
         it.says("submit wait=1", "device 1", "submit")
