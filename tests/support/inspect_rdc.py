@@ -3,11 +3,12 @@
 
     /usr/bin/python3 inspect_rdc.py DOCUMENT GROUP THREAD
 
-{"events": [[LABEL…, CALL]…], "buffers": [HEX…], "step": {"steps": N, "values": {NAME: [NUMBER…]}}}
+{"events": [[LABEL…, CALL]…], "buffers": [HEX…], "step": {"steps": N, "values": {NAME: [NUMBER…]}, "files": {NAME: TEXT},
+     "lines": [[NAME, LINE]…]}}
 
 events: the calls that draw, dispatch or copy, each behind the labels around it. buffers: what the storage buffer of each dispatch holds behind
 it. step: one thread of the first dispatch, by the number of its group and its own in it: the values that each of its variables has, one after
-the other.
+the other; the source that its module carries, and the lines of it that the thread goes through, a line in which it stays once.
 """
 import json
 import sys
@@ -50,11 +51,18 @@ def step(controller, action, group, thread):
     trace = controller.DebugThread((group, 0, 0), (thread, 0, 0))
     if trace.debugger is None:
         sys.exit("the thread cannot be stepped")
-    steps, values = 0, {}
+    steps, values, lines = 0, {}, []
+    files = controller.GetPipelineState().GetShaderReflection(rd.ShaderStage.Compute).debugInfo.files
+    places = {place.instruction: place.lineInfo for place in trace.instInfo}
     states = controller.ContinueDebug(trace.debugger)
     while states and steps < STEPS_MAX:
         for state in states:
             steps += 1
+            place = places.get(state.nextInstruction)
+            if place is not None and place.lineStart > 0 and place.fileIndex >= 0:
+                # RenderDoc 1.24 counts the files of OpSource from 1, those of DebugSource from 0.
+                at = [files[min(place.fileIndex, len(files) - 1)].filename, place.lineStart]
+                lines += [at] if lines[-1:] != [at] else []
             for change in state.changes:
                 known = values.setdefault(change.after.name, [])
                 is_number = change.after.type == rd.VarType.UInt and change.after.columns == 1
@@ -63,7 +71,7 @@ def step(controller, action, group, thread):
                     known.append(change.after.value.u32v[0])
         states = controller.ContinueDebug(trace.debugger)
     controller.FreeTrace(trace)
-    return {"steps": steps, "values": values}
+    return {"steps": steps, "values": values, "files": {file.filename: file.contents for file in files}, "lines": lines}
 
 
 def main(path, group, thread):

@@ -13,6 +13,7 @@
 
 #include <vulkan/vulkan.h>
 
+#include "gpu/module_file.h"
 #include "gpu/options.h"
 #include "gpu/phases.h"
 #include "gpu/shaders.inc"
@@ -208,8 +209,11 @@ static VkPipelineShaderStageCreateInfo make_stage(
 		.pName = "main"};
 }
 
-static void make_fill(void)
+static void make_fill(const struct options *options)
 {
+	size_t bytes = sizeof(gpu_fill_comp);
+	const uint32_t *code =
+		options->fill == NULL ? gpu_fill_comp : module_file_read(options->fill, &bytes);
 	VkPushConstantRange constants = {
 		VK_SHADER_STAGE_COMPUTE_BIT | VK_SHADER_STAGE_FRAGMENT_BIT, 0, sizeof(uint32_t)};
 	VkPipelineLayoutCreateInfo layout = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
@@ -219,7 +223,7 @@ static void make_fill(void)
 		.pPushConstantRanges = &constants};
 	CHECK(vkCreatePipelineLayout(gpu.device, &layout, NULL, &gpu.layout));
 	VkComputePipelineCreateInfo info = {.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
-		.stage = make_stage(VK_SHADER_STAGE_COMPUTE_BIT, gpu_fill_comp, sizeof(gpu_fill_comp)),
+		.stage = make_stage(VK_SHADER_STAGE_COMPUTE_BIT, code, bytes),
 		.layout = gpu.layout};
 	CHECK(vkCreateComputePipelines(gpu.device, VK_NULL_HANDLE, 1, &info, NULL, &gpu.fill));
 	vkDestroyShaderModule(gpu.device, info.stage.module, NULL);
@@ -437,7 +441,7 @@ static void make_all(const struct options *options)
 	make_device(options);
 	make_buffer(&gpu.numbers, NUMBERS * sizeof(uint32_t), VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
 	make_set();
-	make_fill();
+	make_fill(options);
 	if (!options->compute_only) {
 		make_buffer(&gpu.pixels, SIDE * SIDE * 4, VK_BUFFER_USAGE_TRANSFER_DST_BIT);
 		make_picture();

@@ -38,6 +38,7 @@ void options_read(char **argv, struct options *options)
 			read_number(*at, "--exit-at", at[1], &options->exit_at) ||
 			read_number(*at, "--idle-submits", at[1], &options->idle_submits) ||
 			read_text(*at, "--own-phases", at[1], &options->own_phases) ||
+			read_text(*at, "--fill", at[1], &options->fill) ||
 			read_number(*at, "--rounds", at[1], &options->rounds) ||
 			read_number(*at, "--rate", at[1], &options->rate)) {
 			at++;
