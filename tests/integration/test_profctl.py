@@ -146,8 +146,9 @@ class Terminal:
                     break
         return self.text
 
-    def poll_text(self):
-        while select.select([self.master], [], [], 0)[0]:
+    def poll_text(self, seconds=0):
+        """What is there, until nothing came for so long, or all have closed the terminal."""
+        while select.select([self.master], [], [], seconds)[0]:
             try:
                 self.text += os.read(self.master, 4096).decode("utf-8", "replace")
             except OSError:
@@ -174,6 +175,8 @@ class Terminal:
                     self.text += os.read(self.master, 4096).decode("utf-8", "replace")
             pid, status = os.waitpid(self.pid, options | os.WNOHANG)
             if pid:
+                # The kernel hands over what a program wrote a little after it was written, and may be later than its end.
+                self.poll_text(0.1)
                 return status
         raise AssertionError("it did not end: %r" % self.text)
 
