@@ -38,8 +38,9 @@
  *       an entry's name above GPU_WIRE_ENTRY_BYTES is cut
  *   shaders left_out=
  *       behind them, when there are any: so many were used too, and are not told of: over the limits, or not to be written
- *   document path= bytes= first= last= [by=program]
- *       it is written: RenderDoc counts one more, the file is there and is not empty; by=program: the program itself ended it
+ *   document path= bytes= first= last= [by=program|window]
+ *       it is written: RenderDoc counts one more, the file is there and is not empty; by=program: the program itself ended it; by=window: the
+ *       swapchain that was presented last was about to go, which RenderDoc does not survive
  *   ask n= label=
  *       the program itself wants to be recorded from here until it says so (client/gpu/profd_gpu.h); n grows with each ask of a process, the
  *       label is for people and may be empty. Answered at once by a start with asked=n, or by refused
@@ -49,6 +50,7 @@
  *       does not come back. It is over with capturing, document and fault
  *   fault code= text=
  *       codes: layer_order renderdoc_missing renderdoc_too_old document_missing not_capturing busy start_failed output_not_writable
+ *       nothing_recorded (it was begun, and nothing was submitted or presented until its end)
  *       no_such_boundary device_waits (what was to begin or end here, or never, cannot) descriptor_closed (RenderDoc's
  *       log is another file now) device_not_found device_ambiguous. The last two: of what PROFD_GPU_DEVICE says (protocol/gpu_pick.h); an instance sees all devices
  *       then, and each start is answered by it until another instance has the device

@@ -239,8 +239,13 @@ static void warn_of_range(struct capture *capture)
 	char message[160];
 	if (asked > got) {
 		snprintf(message, sizeof(message),
-			"the recording ended early: it has %" PRIu64 " of the %" PRIu64 " frames", got, asked);
-		record_warn(&capture->record, "range_cut", message, "let the program run longer");
+			"the recording ended early%s: it has %" PRIu64 " of the %" PRIu64 " frames",
+			tracing->is_cut_by_window ? ", as the program destroyed the swapchain it had shown"
+									  : "",
+			got, asked);
+		record_warn(&capture->record, "range_cut", message,
+			tracing->is_cut_by_window ? "record frames of one swapchain"
+									  : "let the program run longer");
 	} else if (asked > 0 && got > asked) {
 		snprintf(message, sizeof(message),
 			"the recording could end only later: it has %" PRIu64
@@ -307,6 +312,7 @@ static void on_document(void *context, const struct gpu_document *document)
 	tracing->document_path = strdup(document->path);
 	tracing->first_frame = document->first;
 	tracing->last_frame = document->last;
+	tracing->is_cut_by_window = document->by_window;
 	/* What nobody stopped, and has not all frames, ended with the program or its device. */
 	uint64_t asked = frames_asked(&tracing->range);
 	bool is_whole = asked > 0 && document->last - document->first >= asked - 1;

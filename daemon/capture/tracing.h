@@ -28,6 +28,7 @@ struct tracing {
 	struct trace_shaders_counts shader_counts;
 	char *document_path; /* owned; NULL */
 	uint64_t document_bytes, first_frame, last_frame;
+	bool is_cut_by_window; /* its swapchain went before its last frame */
 	bool is_document_good, is_machine_good;
 	struct error error;
 	/* Afterwards. */

@@ -72,6 +72,7 @@ struct gpu_document {
 	const char *path;
 	uint64_t bytes, first, last;
 	bool by_program; /* the program itself ended the recording */
+	bool by_window;  /* it ended because the swapchain that was presented last went */
 };
 
 /* An entry point of a shader module that the recorded frames used, as the program says: it is to be believed as the document is. */

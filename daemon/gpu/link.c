@@ -238,10 +238,12 @@ static bool take_document(struct link *link, const struct gpu_wire_message *mess
 	if (document.path == NULL || !take_number(message, "bytes", INT64_MAX, &document.bytes) ||
 		!take_number(message, "first", LIMIT_INTEGER, &document.first) ||
 		!take_number(message, "last", LIMIT_INTEGER, &document.last) ||
-		document.last < document.first || (by != NULL && strcmp(by, "program") != 0)) {
+		document.last < document.first ||
+		(by != NULL && strcmp(by, "program") != 0 && strcmp(by, "window") != 0)) {
 		return false;
 	}
-	document.by_program = by != NULL;
+	document.by_program = by != NULL && strcmp(by, "program") == 0;
+	document.by_window = by != NULL && !document.by_program;
 	link->options.ops->document(link->options.context, link, &document);
 	return true;
 }

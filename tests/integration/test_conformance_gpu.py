@@ -60,7 +60,7 @@ def test_what_a_trace_can_be_asked_for():
           "build_id, state, elapsed_ms, frame, bytes}` (only when something has changed; frame is the program's, also before the first that "
           "is recorded) · `GpuTraceFinished {capture_id, build_id, pid, label, reason, backend, backend_version, trace_kind, frame_by, "
           "start_frame, end_frame, frames, duration_ms, timeout_ms, first_frame, last_frame, traced_pid, traced_exe, device, started_mono_us, "
-          "trace_path, artifacts, shaders, verified, warnings}` where reason is `frames`, `duration`, `stopped`, `target_exited` (it, or its device, is gone), `client_exited`, "
+          "trace_path, artifacts, shaders, verified, warnings}` where reason is `frames`, `duration`, `stopped`, `target_exited` (it, its device or its window is gone), `client_exited`, "
           "`daemon_shutdown` or `timeout`, device is {name, type, driver, uuid, index}, and `backend_version` is RenderDoc's interface ·",
           "`GpuTraceFailed {capture_id, build_id, pid, error, label}`; the record's kind is `gpu`")
 def test_what_is_told_of_a_trace():
@@ -292,7 +292,8 @@ def test_times_and_processes():
 
 
 @SENTENCE("A GPU trace has finished only when its document is there as `capture.rdc`, not empty, and begins with `RDOC`.",
-          "A program that ends by itself while it is recorded leaves what it has: a warning `range_cut` says how much of the range that is.")
+          "A program that ends by itself while it is recorded leaves what it has, and so does one that destroys the swapchain that it presented to last, "
+          "which RenderDoc needs to the end: a warning `range_cut` says how much of the range that is.")
 def test_a_success_has_a_document():
     with Stage() as stage, stage.program() as (_, layer):
         for data, good in ((b"", False), (b"RDO", False), (b"PK\3\4" * 9, False), (b"RDOC", True)):
@@ -304,6 +305,14 @@ def test_a_success_has_a_document():
             assert final["state"] == ("finished" if good else "failed"), final
             assert os.path.exists(final["folder"] + "/capture.rdc") == good
         assert final["reason"] == "target_exited" and [warning["code"] for warning in final["warnings"]] == ["range_cut"] and "2 of the 4" in final["warnings"][0]["message"]
+        capture_id = start(stage, start_frame=5, end_frame=9)["capture_id"]
+        asked = layer.wait_for("start")
+        begin(layer, 5)
+        layer.say("document", path=write_document(asked), bytes=64, first=5, last=6, by="window")
+        final = stage.client.call("WaitCapture", capture_id=capture_id)
+        warning, = final["warnings"]
+        assert (final["state"], final["reason"], warning["code"]) == ("finished", "target_exited", "range_cut"), final
+        assert "destroyed the swapchain" in warning["message"] and "2 of the 5" in warning["message"] and "one swapchain" in warning["hint"]
 
 
 @SENTENCE("Then `renderdoccmd` reads all of it, when it is in the daemon's PATH, unless `verify` is false: `verified` is true when it could.",
@@ -382,7 +391,7 @@ def test_shaders_are_beside_the_document():
 
 @SENTENCE("Otherwise it has failed: `gpu_no_calls` (detail `layer_not_loaded`: no process of the build used Vulkan with profd's layer in it, "
           "although the machine could; `no_device`; `device_not_used`; `gpu_idle`), `gpu_frame_not_reached` (`frame_passed`: it had begun before; "
-          "`frames_not_reached`; `device_waits`), `backend_unavailable` (`vulkan_loader_missing`, `vulkan_no_driver`, `layer_order`, `renderdoc_missing`, "
+          "`frames_not_reached`; `nothing_recorded`: nothing was submitted to the end; `device_waits`), `backend_unavailable` (`vulkan_loader_missing`, `vulkan_no_driver`, `layer_order`, `renderdoc_missing`, "
           "`renderdoc_too_old`, `start_failed`, `device_not_found`, `device_ambiguous`, `descriptor_closed`: the program closed what it had not opened, RenderDoc's log), `capture_busy` (`busy`), `io` (`document_missing`, `document_broken`, "
           "`output_not_writable`), `disk_full`, `timeout` (`no_answer`; `device_waits`), or `interrupted` (`exited_mid_capture`: the program was killed while "
           "it was recorded; `device_waits`; `connection_closed`: it closed what it had not opened, profd's socket).")
@@ -393,7 +402,7 @@ def test_each_failure_has_its_code():
             for detail, code in (("layer_order", "backend_unavailable"), ("renderdoc_missing", "backend_unavailable"),
                                  ("renderdoc_too_old", "backend_unavailable"), ("start_failed", "backend_unavailable"), ("busy", "capture_busy"),
                                  ("descriptor_closed", "backend_unavailable"),
-                                 ("document_missing", "io"), ("output_not_writable", "io")):
+                                 ("document_missing", "io"), ("nothing_recorded", "gpu_frame_not_reached"), ("output_not_writable", "io")):
                 data = failure(stage, layer, detail)["error"]["data"]
                 assert (data["code"], data["detail"]) == (code, detail)
             capture_id = start(stage, start_frame=2)["capture_id"]

@@ -9,6 +9,7 @@ import time
 from gpu_listener import TOKEN, Listener, groups_of, need
 from harness import Daemon, main, skip, target
 from test_gpu_program import NO_DEVICE, NOT_CAPTURING, OK, own
+from xserver import display
 
 PARTS = ["fill", "clear"]
 
@@ -207,31 +208,18 @@ def test_renderdocs_port_is_closed():
         program.kill()
 
 
-@contextlib.contextmanager
-def screen():
-    """The DISPLAY of an X server without a screen."""
-    if not shutil.which("Xvfb"):
-        skip("no X server without a screen (xvfb)")
+def need_window():
     if not os.path.exists(target("gl_window")):
         skip("gl_window is not built: no headers of GL and X (libgl-dev, libx11-dev)")
-    told, tell = os.pipe()
-    server = subprocess.Popen(["Xvfb", "-displayfd", str(tell), "-screen", "0", "320x240x24", "-nolisten", "tcp"], pass_fds=[tell],
-                              stderr=subprocess.DEVNULL)
-    os.close(tell)
-    try:
-        with os.fdopen(told) as file:
-            yield ":" + file.readline().strip()
-    finally:
-        server.terminate()
-        server.wait()
 
 
 def test_windows_by_glx_and_egl_are_recorded():
     need_gl()
-    with screen() as display:
+    need_window()
+    with display() as name:
         for api in ("glx", "egl"):
             for more, last, found in (([], 3, 3), (["stay"], 9, 5)):
-                with armed(target("gl_window"), api, 6, *more, DISPLAY=display) as (listener, program, connection):
+                with armed(target("gl_window"), api, 6, *more, DISPLAY=name) as (listener, program, connection):
                     connection.send("start", by="auto", first=2, last=last, template=listener.out("doc"))
                     connection.drain()
                     assert finish(program) == "6 frames, 0 wrong\n"
@@ -240,9 +228,21 @@ def test_windows_by_glx_and_egl_are_recorded():
                     assert groups_of(document["path"]) == [word for n in range(2, found + 1) for word in ("frame %d" % n, "swap")], api
 
 
+def test_a_frame_that_never_was_is_no_document():
+    need_gl()
+    need_window()
+    with display() as name, armed(target("gl_window"), "glx", 6, DISPLAY=name) as (listener, program, connection):
+        connection.send("start", by="present", first=6, last=6, template=listener.out("doc"))
+        connection.drain()
+        assert finish(program) == "6 frames, 0 wrong\n"
+        fault, = connection.find("fault")
+        assert fault["code"] == "nothing_recorded" and fault["text"] == "frame 6 (by present) never began", fault.values
+        assert connection.find("document") == [] and not [name for name in os.listdir(listener.folder) if name.endswith(".rdc")]
+
+
 def test_a_context_that_renderdoc_does_not_record_is_told():
     need_gl()
-    with screen() as display, armed(target("gl_window"), "old", 6, DISPLAY=display) as (listener, program, connection):
+    with display() as name, armed(target("gl_window"), "old", 6, DISPLAY=name) as (listener, program, connection):
         connection.send("start", by="auto", first=2, last=3, template=listener.out("doc"))
         connection.drain()
         assert finish(program) == "6 frames, 0 wrong\n"

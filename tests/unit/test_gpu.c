@@ -56,7 +56,8 @@ static void each_fault_of_the_wire_has_a_code_a_cause_and_what_helps(void **stat
 	} faults[] = {{"layer_order", ERROR_BACKEND_UNAVAILABLE},
 		{"renderdoc_missing", ERROR_BACKEND_UNAVAILABLE},
 		{"renderdoc_too_old", ERROR_BACKEND_UNAVAILABLE}, {"document_missing", ERROR_IO},
-		{"not_capturing", ERROR_GPU_FRAME_NOT_REACHED}, {"busy", ERROR_CAPTURE_BUSY},
+		{"not_capturing", ERROR_GPU_FRAME_NOT_REACHED},
+		{"nothing_recorded", ERROR_GPU_FRAME_NOT_REACHED}, {"busy", ERROR_CAPTURE_BUSY},
 		{"device_not_found", ERROR_BACKEND_UNAVAILABLE},
 		{"device_ambiguous", ERROR_BACKEND_UNAVAILABLE},
 		{"start_failed", ERROR_BACKEND_UNAVAILABLE}, {"output_not_writable", ERROR_IO}};

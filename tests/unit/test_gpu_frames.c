@@ -68,6 +68,7 @@ static void do_one(struct run *run, char what)
 		put(run, what);
 		take(run, frames_after_submit(&run->frames, &run->counts));
 	} else if (what == 'p') {
+		take(run, frames_before_present(&run->frames, &run->counts));
 		put(run, what);
 		take(run, frames_after_present(&run->frames, &run->counts));
 	} else if (what == 'n') {
@@ -151,6 +152,52 @@ static void a_frame_ends_with_its_present(void **state)
 	expect(&wish, "wsp", "sps", "[sps", NEVER, NEVER);
 }
 
+static void a_presented_frame_begins_with_what_is_first_in_it(void **state)
+{
+	(void)state;
+	struct frame_wish wish = {.rule = FRAME_PRESENT, .first = 1, .last = 2};
+	expect(&wish, "", "wspwspwspsp", "wspw[spwsp]sp", 1, 2);
+	expect(&wish, "", "wspppsp", "wsp[pp]sp", 1, 2);
+	expect(&wish, "", "wsppp", "wsp[pp]", 1, 2);
+	expect(&wish, "", "wsp", "wsp", NEVER, NEVER);
+	wish = (struct frame_wish){.rule = FRAME_PRESENT, .next = 1};
+	expect(&wish, "ws", "psp", "p[sp]", 1, 1);
+}
+
+static void without_sight_of_work_it_begins_behind_the_present_before_it(void **state)
+{
+	(void)state;
+	struct run run = {.frames = {.is_blind = true}};
+	struct frame_wish wish = {.rule = FRAME_PRESENT, .first = 1, .last = 1};
+	play(&run, "w");
+	assert_true(frames_start(&run.frames, &wish));
+	play(&run, "pw");
+	assert_false(run.frames.has_work);
+	play(&run, "pp");
+	assert_string_equal(run.text, "wp[wp]p");
+}
+
+/* Calls that are counted and pass; e would end it with nothing in it. */
+static void what_was_recorded_without_any_work_is_known(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *program;
+		bool has_work;
+	} cases[] = {{"b", false}, {"sb", false}, {"bs", true}, {"wspb", false}, {"wspbp", true},
+		{"bsebw", false}, {"bx", false}, {"bsx", true}};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct run run = {0};
+		play(&run, cases[i].program);
+		assert_int_equal(run.frames.state, FRAMES_CAPTURING);
+		assert_int_equal(run.frames.has_work, cases[i].has_work);
+	}
+	struct run run = {0};
+	play(&run, "b");
+	frames_work(&run.frames, &run.counts);
+	assert_true(run.frames.has_work);
+}
+
 static void what_is_submitted_before_the_swapchain_is_of_no_presented_frame(void **state)
 {
 	(void)state;
@@ -201,7 +248,7 @@ static void manual_may_begin_between_boundaries(void **state)
 	struct frame_wish wish = {.rule = FRAME_MANUAL};
 	expect(&wish, "wsps", "nnspxsp", "n[nspx]sp", 1, 1);
 	wish = (struct frame_wish){.rule = FRAME_PRESENT, .first = 2, .last = 2};
-	expect(&wish, "wsps", "nspnspsp", "nsp[nsp]sp", 2, 2);
+	expect(&wish, "wsps", "nspnspsp", "nspn[sp]sp", 2, 2);
 }
 
 static void a_stop_ends_any_capture_at_the_next_call(void **state)
@@ -381,7 +428,7 @@ static void what_cannot_begin_begins_later_unless_its_place_is_fixed(void **stat
 	expect_hindered(&next, 1, "s", "ssss", "~s[ss]s", 2, 3);
 	expect_hindered(&next, 3, "s", "ssss", "~s~s~s[s", NEVER, NEVER);
 	const struct frame_wish presented = {.rule = FRAME_PRESENT, .next = 1};
-	expect_hindered(&presented, 2, "wsp", "spspsp", "~sp~[sp]sp", 2, 2);
+	expect_hindered(&presented, 2, "wsp", "spspsp", "~sp~sp[sp]", 3, 3);
 	const struct frame_wish labelled = {.rule = FRAME_LABEL, .next = 1};
 	expect_hindered(&labelled, 1, "", "LsLsLs", "~Ls[Ls]Ls", 1, 1);
 	const struct frame_wish manual = {.rule = FRAME_MANUAL};
@@ -432,6 +479,9 @@ int main(void)
 		cmocka_unit_test(submits_are_frames),
 		cmocka_unit_test(one_frame_0_is_possible),
 		cmocka_unit_test(a_frame_ends_with_its_present),
+		cmocka_unit_test(a_presented_frame_begins_with_what_is_first_in_it),
+		cmocka_unit_test(without_sight_of_work_it_begins_behind_the_present_before_it),
+		cmocka_unit_test(what_was_recorded_without_any_work_is_known),
 		cmocka_unit_test(what_is_submitted_before_the_swapchain_is_of_no_presented_frame),
 		cmocka_unit_test(auto_is_submit_until_something_presents),
 		cmocka_unit_test(a_frame_by_label_lasts_until_the_next),

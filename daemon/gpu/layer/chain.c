@@ -49,6 +49,18 @@ struct layer_device *chain_device(const void *handle)
 	return device;
 }
 
+struct layer_device *chain_search(void *instance_key,
+	bool (*is)(struct layer_device *device, const void *context), const void *context)
+{
+	pthread_rwlock_rdlock(&chain.lock);
+	struct layer_device *device = chain.devices;
+	while (device != NULL && (device->instance_key != instance_key || !is(device, context))) {
+		device = device->next;
+	}
+	pthread_rwlock_unlock(&chain.lock);
+	return device;
+}
+
 void chain_remove_instance(struct layer_instance *instance)
 {
 	pthread_rwlock_wrlock(&chain.lock);

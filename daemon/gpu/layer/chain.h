@@ -10,6 +10,7 @@
 #include "gpu/layer/labels.h"
 #include "gpu/layer/session.h"
 #include "gpu/layer/shaders.h"
+#include "gpu/layer/swapchains.h"
 #include "gpu/layer/timelines.h"
 
 /*
@@ -30,15 +31,18 @@ struct layer_instance {
 		enumerate_groups_khr; /* NULL: the chain below does not have it */
 	PFN_vkGetPhysicalDeviceProperties properties;
 	PFN_vkGetPhysicalDeviceProperties2 properties2;
+	PFN_vkDestroySurfaceKHR destroy_surface;
 };
 
 /* What is NULL, the chain below does not have. */
 struct layer_device {
 	struct layer_device *next;
 	void *key, *instance_key;
+	VkDevice handle;
 	bool is_told; /* to profd */
 	struct session_device told;
 	struct frame_counts counts;
+	struct swapchains swapchains;
 	struct labels *labels;       /* owned; NULL: nobody listens */
 	struct timelines *timelines; /* the same */
 	struct shaders *shaders;     /* the process's, borrowed; NULL: nobody listens */
@@ -49,6 +53,7 @@ struct layer_device {
 	PFN_vkQueueBindSparse bind_sparse;
 	PFN_vkQueuePresentKHR present;
 	PFN_vkCreateSwapchainKHR create_swapchain;
+	PFN_vkDestroySwapchainKHR destroy_swapchain;
 	PFN_vkAllocateCommandBuffers allocate;
 	PFN_vkFreeCommandBuffers free;
 	PFN_vkDestroyCommandPool destroy_pool;
@@ -81,6 +86,10 @@ void chain_add_device(struct layer_device *device);
 /* handle: of an instance or one of its physical devices; of a device, its queue or its command buffer. NULL: unknown. Borrowed. */
 struct layer_instance *chain_instance(const void *handle);
 struct layer_device *chain_device(const void *handle);
+
+/* A device of the instance that is so; NULL: none. is has the lock, and must not call any of these. */
+struct layer_device *chain_search(void *instance_key,
+	bool (*is)(struct layer_device *device, const void *context), const void *context);
 
 /* No longer known, and the caller's to free. */
 void chain_remove_instance(struct layer_instance *instance);

@@ -11,6 +11,7 @@
 #include "gpu/layer/pipelines.h"
 #include "gpu/layer/queue.h"
 #include "gpu/layer/semaphores.h"
+#include "gpu/layer/swapchains.h"
 
 #define INTERFACE_VERSION 2
 #define COUNT(array)      (sizeof(array) / sizeof((array)[0]))
@@ -44,7 +45,8 @@ static const struct entry device_entries[] = {
 	{"vkQueueSubmit2KHR", (PFN_vkVoidFunction)queue_submit2_khr},
 	{"vkQueueBindSparse", (PFN_vkVoidFunction)queue_bind_sparse},
 	{"vkQueuePresentKHR", (PFN_vkVoidFunction)queue_present},
-	{"vkCreateSwapchainKHR", (PFN_vkVoidFunction)queue_create_swapchain},
+	{"vkCreateSwapchainKHR", (PFN_vkVoidFunction)swapchains_create},
+	{"vkDestroySwapchainKHR", (PFN_vkVoidFunction)swapchains_destroy},
 	{"vkAllocateCommandBuffers", (PFN_vkVoidFunction)commands_allocate},
 	{"vkFreeCommandBuffers", (PFN_vkVoidFunction)commands_free},
 	{"vkDestroyCommandPool", (PFN_vkVoidFunction)commands_destroy_pool},
@@ -65,9 +67,10 @@ static const struct entry device_entries[] = {
 	{"vkCmdBindPipeline", (PFN_vkVoidFunction)pipelines_bind},
 };
 
-static const struct entry group_entries[] = {
+static const struct entry some_entries[] = {
 	{"vkEnumeratePhysicalDeviceGroups", (PFN_vkVoidFunction)choosing_enumerate_groups},
 	{"vkEnumeratePhysicalDeviceGroupsKHR", (PFN_vkVoidFunction)choosing_enumerate_groups_khr},
+	{"vkDestroySurfaceKHR", (PFN_vkVoidFunction)swapchains_destroy_surface},
 };
 
 static PFN_vkVoidFunction find(const struct entry *entries, size_t count, const char *name)
@@ -97,7 +100,7 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_instance(VkInstance handle, 
 	struct layer_instance *instance = chain_instance(handle);
 	PFN_vkVoidFunction below = instance != NULL ? instance->get(handle, name) : NULL;
 	ours = find(device_entries, COUNT(device_entries), name);
-	ours = ours != NULL ? ours : find(group_entries, COUNT(group_entries), name);
+	ours = ours != NULL ? ours : find(some_entries, COUNT(some_entries), name);
 	return below != NULL && ours != NULL ? ours : below;
 }
 

@@ -40,7 +40,7 @@ bool frames_start(struct frames *frames, const struct frame_wish *wish)
 	memcpy(frames->wish.label, label, sizeof(label));
 	frames->next = wish->next;
 	frames->state = FRAMES_WAITING;
-	frames->is_stopping = frames->is_now = false;
+	frames->is_stopping = frames->is_now = frames->has_work = false;
 	return true;
 }
 
@@ -144,6 +144,7 @@ static enum frame_step step_capturing(struct frames *frames, uint64_t number, bo
 		return FRAME_END;
 	}
 	frames->reached = frames->rule == FRAME_LABEL && !is_labelled ? number - 1 : number;
+	frames->has_work = true;
 	return FRAME_NOTHING;
 }
 
@@ -157,6 +158,7 @@ enum frame_step frames_before_submit(
 		bool can_begin = rule == FRAME_SUBMIT || (rule == FRAME_LABEL && is_labelled) ||
 						 (rule == FRAME_PRESENT && !counts->in_frame);
 		step = step_waiting(frames, rule, coming(counts, rule), can_begin);
+		frames->has_work = step == FRAME_BEGIN;
 	} else if (frames_owns(frames, counts)) {
 		step = step_capturing(frames, coming(counts, frames->rule), is_labelled);
 	}
@@ -179,8 +181,31 @@ enum frame_step frames_after_submit(struct frames *frames, const struct frame_co
 	return is_over(frames, counts, FRAME_SUBMIT) ? FRAME_END : FRAME_NOTHING;
 }
 
+/* A present without a submit before it is a frame too. */
+enum frame_step frames_before_present(struct frames *frames, const struct frame_counts *counts)
+{
+	enum frame_rule rule = rule_of(frames, counts);
+	bool can_begin = !counts->in_frame || frames->wish.rule == FRAME_MANUAL;
+	if (!waits_for(frames, counts) || rule != FRAME_PRESENT || !can_begin) {
+		return FRAME_NOTHING;
+	}
+	return step_waiting(frames, rule, counts->presents, true);
+}
+
+/* What has passed is told at once; what comes next begins with its first submit, as the swapchain may be another one by then. */
+static enum frame_step step_presented(struct frames *frames, const struct frame_counts *counts)
+{
+	const struct frame_wish *wish = &frames->wish;
+	enum frame_rule rule = rule_of(frames, counts);
+	bool is_late = wish->rule != FRAME_MANUAL && wish->next == 0 && counts->presents > wish->first;
+	return rule == FRAME_PRESENT && (frames->is_blind || is_late)
+			   ? step_waiting(frames, rule, counts->presents, true)
+			   : FRAME_NOTHING;
+}
+
 enum frame_step frames_after_present(struct frames *frames, struct frame_counts *counts)
 {
+	frames_work(frames, counts);
 	if (frames_owns(frames, counts) && frames->rule == FRAME_PRESENT) {
 		frames->reached = counts->presents;
 	}
@@ -188,9 +213,7 @@ enum frame_step frames_after_present(struct frames *frames, struct frame_counts 
 	counts->is_presenting = true;
 	counts->in_frame = false;
 	if (waits_for(frames, counts)) {
-		enum frame_rule rule = rule_of(frames, counts);
-		return rule == FRAME_PRESENT ? step_waiting(frames, rule, counts->presents, true)
-									 : FRAME_NOTHING;
+		return step_presented(frames, counts);
 	}
 	if (frames_owns(frames, counts) && frames->is_stopping) {
 		return FRAME_END;
@@ -208,6 +231,11 @@ enum frame_step frames_begin_now(struct frames *frames, const struct frame_count
 	enum frame_rule rule = rule_of(frames, counts);
 	return waits_for(frames, counts) ? step_waiting(frames, rule, coming(counts, rule), true)
 									 : FRAME_NOTHING;
+}
+
+void frames_work(struct frames *frames, const struct frame_counts *counts)
+{
+	frames->has_work |= frames_owns(frames, counts);
 }
 
 bool frames_owns(const struct frames *frames, const struct frame_counts *counts)

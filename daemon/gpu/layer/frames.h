@@ -51,7 +51,10 @@ struct frames {
 	const struct frame_counts *owner; /* the device that is captured; borrowed while capturing */
 	enum frame_rule rule;             /* in use, since it began, or was late; never FRAME_AUTO */
 	uint64_t first, reached; /* the first frame that is captured, and the last one that has begun */
+	/* Work is not seen before a present: a frame that is presented is begun right behind the present before it. */
+	bool is_blind;
 	bool is_stopping;
+	bool has_work;             /* something was submitted or presented since it began */
 	unsigned label_generation; /* grows with each other prefix */
 };
 
@@ -82,17 +85,21 @@ const char *frames_label(const struct frames *frames);
 /* The device has a swapchain: what it submitted so far belongs to no frame that is presented. */
 void frames_swapchain(struct frame_counts *counts);
 
-/* Before a submit with command buffers; is_labelled: with a label that begins with frames_label. */
+/* Before a submit with command buffers, where a frame begins, also one that is presented; is_labelled: with a label that begins with frames_label. */
 enum frame_step frames_before_submit(
 	struct frames *frames, struct frame_counts *counts, bool is_labelled);
-/* Behind it, and behind a present. */
+/* Behind it. */
 enum frame_step frames_after_submit(struct frames *frames, const struct frame_counts *counts);
+enum frame_step frames_before_present(struct frames *frames, const struct frame_counts *counts);
 enum frame_step frames_after_present(struct frames *frames, struct frame_counts *counts);
 
 /* What waits wants no certain frame: it may begin between two boundaries. */
 bool frames_can_begin_anywhere(const struct frames *frames);
 /* Then: it begins with the frame of this device that is under way. */
 enum frame_step frames_begin_now(struct frames *frames, const struct frame_counts *counts);
+
+/* This device is given work in a way that none of the above is told of. */
+void frames_work(struct frames *frames, const struct frame_counts *counts);
 
 /* It is this device that is captured. */
 bool frames_owns(const struct frames *frames, const struct frame_counts *counts);

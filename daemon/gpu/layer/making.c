@@ -60,6 +60,7 @@ static void fill_instance(struct layer_instance *made, VkInstance instance,
 		(PFN_vkEnumeratePhysicalDeviceGroups)get(instance, "vkEnumeratePhysicalDeviceGroups");
 	made->enumerate_groups_khr =
 		(PFN_vkEnumeratePhysicalDeviceGroups)get(instance, "vkEnumeratePhysicalDeviceGroupsKHR");
+	made->destroy_surface = (PFN_vkDestroySurfaceKHR)get(instance, "vkDestroySurfaceKHR");
 	made->properties =
 		(PFN_vkGetPhysicalDeviceProperties)get(instance, "vkGetPhysicalDeviceProperties");
 	made->properties2 =
@@ -106,6 +107,8 @@ VKAPI_ATTR void VKAPI_CALL making_destroy_instance(
 static void fill_device(struct layer_device *made, VkDevice device, PFN_vkGetDeviceProcAddr get)
 {
 	made->key = chain_key(device);
+	made->handle = device;
+	swapchains_prepare(&made->swapchains);
 	made->get = get;
 	made->destroy = (PFN_vkDestroyDevice)get(device, "vkDestroyDevice");
 	made->submit = (PFN_vkQueueSubmit)get(device, "vkQueueSubmit");
@@ -114,6 +117,7 @@ static void fill_device(struct layer_device *made, VkDevice device, PFN_vkGetDev
 	made->bind_sparse = (PFN_vkQueueBindSparse)get(device, "vkQueueBindSparse");
 	made->present = (PFN_vkQueuePresentKHR)get(device, "vkQueuePresentKHR");
 	made->create_swapchain = (PFN_vkCreateSwapchainKHR)get(device, "vkCreateSwapchainKHR");
+	made->destroy_swapchain = (PFN_vkDestroySwapchainKHR)get(device, "vkDestroySwapchainKHR");
 	made->allocate = (PFN_vkAllocateCommandBuffers)get(device, "vkAllocateCommandBuffers");
 	made->free = (PFN_vkFreeCommandBuffers)get(device, "vkFreeCommandBuffers");
 	made->destroy_pool = (PFN_vkDestroyCommandPool)get(device, "vkDestroyCommandPool");
@@ -185,6 +189,7 @@ VKAPI_ATTR void VKAPI_CALL making_destroy_device(
 			session_device_gone(&known->told);
 		}
 		chain_remove_device(known);
+		swapchains_finish(known);
 		if (known->shaders != NULL) {
 			shaders_device_gone(known->shaders, known->key);
 		}

@@ -28,7 +28,7 @@ static void at_exit(void)
 	}
 	if (session.frames.state == FRAMES_CAPTURING) {
 		session.has_no_shaders = !shaders_are_free(session.shaders, EXIT_LOCK_S * 1000);
-		recording_save();
+		recording_save(RECORDING_ENDED);
 	}
 	if (session.is_open) {
 		if (session.current != NULL) {
@@ -122,6 +122,7 @@ void presence_hello(enum session_api api, const void *const *below, unsigned cou
 			channel_connect(&session.channel, path, false)) {
 			prepare();
 			session.api = api;
+			session.frames.is_blind = api == SESSION_GL;
 			renderdoc_find(&session.renderdoc);
 			session.order = find_order(below, count);
 			session.is_open = true;

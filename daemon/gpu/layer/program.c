@@ -147,7 +147,8 @@ int profd_gpu_layer_stop(void)
 	bool is_made = false;
 	int state = enter();
 	if (session.frames.state == FRAMES_CAPTURING && session.is_programs) {
-		is_made = recording_can_end(true, &fault) && recording_end(true, &fault);
+		is_made =
+			recording_can_end(true, &fault) && recording_end(RECORDING_ENDED_BY_PROGRAM, &fault);
 	} else {
 		fault_set(&fault, "not_capturing",
 			"no capture that the program began is under way: it has none begun, or it has ended");

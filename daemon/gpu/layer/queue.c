@@ -146,21 +146,13 @@ VKAPI_ATTR VkResult VKAPI_CALL queue_submit2_khr(
 VKAPI_ATTR VkResult VKAPI_CALL queue_present(VkQueue queue, const VkPresentInfoKHR *info)
 {
 	struct layer_device *device = chain_device(queue);
+	if (session_is_open()) {
+		session_before_present(&device->counts, device->instance_key);
+	}
 	VkResult result = device->present(queue, info);
 	if (session_is_open()) {
 		session_after_present(&device->counts, device->instance_key);
 	}
-	return result;
-}
-
-VKAPI_ATTR VkResult VKAPI_CALL queue_create_swapchain(VkDevice handle,
-	const VkSwapchainCreateInfoKHR *info, const VkAllocationCallbacks *allocator,
-	VkSwapchainKHR *swapchain)
-{
-	struct layer_device *device = chain_device(handle);
-	VkResult result = device->create_swapchain(handle, info, allocator, swapchain);
-	if (result == VK_SUCCESS) {
-		session_swapchain_made(&device->counts);
-	}
+	swapchains_presented(device, info);
 	return result;
 }

@@ -13,8 +13,5 @@ VKAPI_ATTR VkResult VKAPI_CALL queue_submit2_khr(
 VKAPI_ATTR VkResult VKAPI_CALL queue_bind_sparse(
 	VkQueue queue, uint32_t count, const VkBindSparseInfo *infos, VkFence fence);
 VKAPI_ATTR VkResult VKAPI_CALL queue_present(VkQueue queue, const VkPresentInfoKHR *info);
-VKAPI_ATTR VkResult VKAPI_CALL queue_create_swapchain(VkDevice device,
-	const VkSwapchainCreateInfoKHR *info, const VkAllocationCallbacks *allocator,
-	VkSwapchainKHR *swapchain);
 
 #endif

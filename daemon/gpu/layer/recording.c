@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "gpu/layer/devices.h"
 #include "gpu/layer/presence.h"
@@ -87,16 +88,27 @@ static void forget(void)
 	session_tell_frame(false);
 }
 
+/* A document with nothing in it would look like one of the frame that it is called after. RenderDoc 1.24 crashes in its DiscardFrameCapture. */
+static bool check_work(const struct renderdoc_document *document, struct fault *fault)
+{
+	if (session.frames.has_work) {
+		return true;
+	}
+	unlink(document->path);
+	return fault_set(fault, "nothing_recorded", "frame %llu (by %s) never began",
+		(unsigned long long)session.frames.first, wish_rule_name(session.frames.rule));
+}
+
 static bool make_document(struct renderdoc_document *document, struct fault *fault)
 {
 	session.renderdoc_ends = true;
 	session.renderdoc_ns = session_now_ns();
 	bool is_made = renderdoc_end(&session.renderdoc, session.instance, document, fault);
 	session.renderdoc_ns = 0;
-	return is_made;
+	return is_made && check_work(document, fault);
 }
 
-bool recording_end(bool by_program, struct fault *fault)
+bool recording_end(enum recording_ender by, struct fault *fault)
 {
 	struct renderdoc_document document;
 	bool is_made = make_document(&document, fault);
@@ -104,7 +116,7 @@ bool recording_end(bool by_program, struct fault *fault)
 	if (is_made) {
 		write_shaders();
 		report_document(
-			&session.channel, &document, session.frames.first, session.frames.reached, by_program);
+			&session.channel, &document, session.frames.first, session.frames.reached, by);
 	} else {
 		report_fault(&session.channel, fault);
 	}
@@ -120,7 +132,7 @@ bool recording_end_now(void)
 		tell_waits(true, &fault);
 		return false;
 	}
-	recording_end(false, &fault);
+	recording_end(RECORDING_ENDED, &fault);
 	return true;
 }
 
@@ -133,15 +145,15 @@ void recording_end_due(const struct frame_counts *counts, bool is_next)
 		return;
 	}
 	if (recording_can_end(waits, &fault)) {
-		recording_end(false, &fault);
+		recording_end(RECORDING_ENDED, &fault);
 	}
 }
 
-void recording_save(void)
+void recording_save(enum recording_ender by)
 {
 	struct fault fault = {0};
 	if (recording_can_end(true, &fault)) {
-		recording_end(false, &fault);
+		recording_end(by, &fault);
 	} else {
 		report_fault(&session.channel, &fault);
 		forget();
@@ -212,6 +224,7 @@ bool recording_begin(struct frame_counts *counts, void *instance, struct fault *
 	}
 	session.waits_ns = 0;
 	presence_watch_exit();
+	session.wants_work = session.api == SESSION_GL; /* until there is some */
 	frames_begun(&session.frames, counts);
 	session.current = counts;
 	session_tell_frame(false);

@@ -91,7 +91,7 @@ void report_shaders_left_out(struct channel *channel, uint64_t left_out)
 }
 
 void report_document(struct channel *channel, const struct renderdoc_document *document,
-	uint64_t first, uint64_t last, bool by_program)
+	uint64_t first, uint64_t last, enum recording_ender by)
 {
 	struct gpu_wire_line line;
 	gpu_wire_begin(&line, "document");
@@ -99,8 +99,8 @@ void report_document(struct channel *channel, const struct renderdoc_document *d
 	gpu_wire_number(&line, "bytes", document->bytes);
 	gpu_wire_number(&line, "first", first);
 	gpu_wire_number(&line, "last", last);
-	if (by_program) {
-		gpu_wire_text(&line, "by", "program");
+	if (by != RECORDING_ENDED) {
+		gpu_wire_text(&line, "by", by == RECORDING_ENDED_BY_PROGRAM ? "program" : "window");
 	}
 	channel_send(channel, &line, true);
 }

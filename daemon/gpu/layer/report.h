@@ -27,9 +27,14 @@ void report_frame(struct channel *channel, uint64_t frame, enum frame_rule rule,
 void report_capturing(struct channel *channel, uint64_t frame, const struct report_device *device);
 void report_shader(struct channel *channel, const struct shader_use *use);
 void report_shaders_left_out(struct channel *channel, uint64_t left_out);
-/* by_program: the program itself ended it. */
+enum recording_ender {
+	RECORDING_ENDED,            /* what was wished for is over, or what it was of is gone */
+	RECORDING_ENDED_BY_PROGRAM, /* by a call of its own for that */
+	RECORDING_ENDED_BY_WINDOW,  /* the swapchain that was presented last goes */
+};
+
 void report_document(struct channel *channel, const struct renderdoc_document *document,
-	uint64_t first, uint64_t last, bool by_program);
+	uint64_t first, uint64_t last, enum recording_ender by);
 /* label NULL: none. One that is too long is cut. */
 void report_ask(struct channel *channel, uint64_t number, const char *label);
 /* What was started cannot begin, or end, since then (CLOCK_MONOTONIC). */

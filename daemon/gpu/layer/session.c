@@ -111,6 +111,14 @@ void session_released(struct frame_counts *counts)
 	pthread_mutex_unlock(&session.lock);
 }
 
+void session_before_present(struct frame_counts *counts, void *instance)
+{
+	pthread_mutex_lock(&session.lock);
+	session.current = counts;
+	recording_take(frames_before_present(&session.frames, counts), counts, instance);
+	pthread_mutex_unlock(&session.lock);
+}
+
 void session_after_present(struct frame_counts *counts, void *instance)
 {
 	pthread_mutex_lock(&session.lock);
@@ -150,7 +158,9 @@ void session_working(struct frame_counts *counts, void *instance)
 	} else if (frames_owns(frames, counts) && frames->is_stopping) {
 		recording_take(FRAME_END, counts, instance);
 	}
-	session.wants_work = begins_with_work() || frames->is_stopping;
+	frames_work(frames, counts);
+	session.wants_work = begins_with_work() || frames->is_stopping ||
+						 (frames->state == FRAMES_CAPTURING && !frames->has_work);
 	pthread_mutex_unlock(&session.lock);
 }
 
@@ -158,6 +168,23 @@ void session_swapchain_made(struct frame_counts *counts)
 {
 	pthread_mutex_lock(&session.lock);
 	frames_swapchain(counts);
+	pthread_mutex_unlock(&session.lock);
+}
+
+bool session_records(const struct frame_counts *counts)
+{
+	pthread_mutex_lock(&session.lock);
+	bool records = frames_owns(&session.frames, counts);
+	pthread_mutex_unlock(&session.lock);
+	return records;
+}
+
+void session_picture_goes(const struct frame_counts *counts)
+{
+	pthread_mutex_lock(&session.lock);
+	if (frames_owns(&session.frames, counts)) {
+		recording_save(RECORDING_ENDED_BY_WINDOW);
+	}
 	pthread_mutex_unlock(&session.lock);
 }
 
@@ -190,7 +217,7 @@ void session_device_gone(struct session_device *device)
 {
 	pthread_mutex_lock(&session.lock);
 	if (frames_owns(&session.frames, device->counts)) {
-		recording_save();
+		recording_save(RECORDING_ENDED);
 	}
 	if (take_out(device) && session.devices == NULL) {
 		session_tell_frame(true);

@@ -60,8 +60,13 @@ void session_before_submit(struct session_submit *submit);
 void session_after_submit(struct session_submit *submit);
 /* A call of the host has freed the last of this device's work that was held back (timelines.h). */
 void session_released(struct frame_counts *counts);
+void session_before_present(struct frame_counts *counts, void *instance);
 void session_after_present(struct frame_counts *counts, void *instance);
 void session_swapchain_made(struct frame_counts *counts);
+/* It is this device that is recorded. */
+bool session_records(const struct frame_counts *counts);
+/* What was presented last is about to be destroyed: what is recorded of the device is saved (swapchains.h says why). */
+void session_picture_goes(const struct frame_counts *counts);
 /* A place in a GL program where a label begins: a frame begins here when it is one of those that are counted. */
 void session_label(const struct session_submit *place);
 

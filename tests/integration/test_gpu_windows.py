@@ -1,0 +1,105 @@
+"""Frames that Vulkan programs present in windows of X: vkcube, and gpu_windows, which changes and destroys its swapchain while it is recorded. Which
+frames a document has is read from its calls: each picture has a color of its own."""
+import os
+import shutil
+
+from gpu_listener import Listener, convert, need
+from harness import main, skip, target
+from test_gpu_layer import finish
+from xserver import display
+
+
+def test_frames_that_are_presented_are_those_that_were_asked_for():
+    need()
+    if not shutil.which("vkcube"):
+        skip("no vkcube (vulkan-tools)")
+    with display() as name, Listener() as listener:
+        for words, first, last in (({"by": "present", "first": 10, "last": 11}, 10, 11), ({"by": "auto", "first": 3, "last": 3}, 3, 3)):
+            program = listener.run(["vkcube", "--c", "20"], listener.environment(DISPLAY=name))
+            connection = listener.accept()
+            assert connection.wait("hello")["order"] == "above"
+            connection.send("start", template=listener.out("doc"), **words)
+            connection.drain()
+            finish(program)
+            document = connection.find("document")[0]
+            assert (document["first"], document["last"]) == (first, last), connection.lines
+            assert connection.find("frame")[-1].values == {"n": "19", "by": "present"}
+            calls = [chunk.get("name") for chunk in convert(document["path"]).iter("chunk")]
+            for call in ("vkQueueSubmit", "vkQueuePresentKHR"):
+                assert calls.count(call) == last - first + 1, (call, calls)
+            assert calls[-2] == "vkQueuePresentKHR", calls[-3:]
+
+
+
+def pictures_of(path):
+    """The frames whose pictures are filled in the document, and its presents, in their order."""
+    found = []
+    for chunk in convert(path).iter("chunk"):
+        if chunk.get("name") == "vkCmdClearColorImage":
+            found.append(round(float(next(chunk.iter("float")).text) * 256))
+        elif chunk.get("name") == "vkQueuePresentKHR":
+            found.append("present")
+    return found
+
+
+class Recorded:
+    """What came of gpu_windows, which ends as it does without the layer: what was said, and the document's pictures (none: no document)."""
+
+    def __init__(self, display_name, args, **words):
+        with Listener() as listener:
+            program = listener.run([target("gpu_windows"), *map(str, args)], listener.environment(DISPLAY=display_name))
+            connection = listener.accept()
+            connection.wait("hello")
+            connection.send("start", template=listener.out("doc"), **words)
+            connection.drain()
+            assert finish(program) == "10 frames\n"
+            self.files = [name for name in os.listdir(listener.folder) if name.endswith(".rdc")]
+            documents = connection.find("document")
+            assert len(documents) == len(self.files) <= 1, connection.lines
+            self.frames = [(line["first"], line["last"], line.values.get("by")) for line in documents]
+            self.pictures = pictures_of(documents[0]["path"]) if documents else []
+            self.connection = connection
+
+
+def shown(first, last):
+    return [word for frame in range(first, last + 1) for word in (frame, "present")]
+
+
+def need_windows():
+    need()
+    if not os.path.exists(target("gpu_windows")):
+        skip("gpu_windows is not built: no headers of X (libx11-dev)")
+
+
+def test_a_recording_ends_before_the_swapchain_that_it_shows():
+    need_windows()
+    with display() as name:
+        # What it does with its swapchain, the last frame that is recorded from frame 2 on, and by what that was ended.
+        for args, last, by in (([], 9, "window"), (["--resize", 4], 9, "window"), (["--replace", 4], 3, "window"), (["--close", 6], 5, "window"),
+                               (["--resize", 4, "--close", 4], 3, "window"), (["--resize", 4, "--replace", 4], 9, "window"), (["--exit"], 9, None)):
+            done = Recorded(name, args, by="auto", first=2, last=1000)
+            assert (done.frames, done.pictures) == ([(2, last, by)], shown(2, last)), (args, done.frames, done.pictures)
+
+
+def test_a_swapchain_that_goes_disturbs_no_recording_before_and_after_it():
+    need_windows()
+    with display() as name:
+        for args, first, last in ((["--resize", 4], 1, 3), (["--replace", 4], 1, 3), (["--resize", 4], 4, 5), (["--replace", 4], 4, 5),
+                                  (["--resize", 4], 2, 6)):
+            done = Recorded(name, args, by="present", first=first, last=last)
+            assert (done.frames, done.pictures) == ([(first, last, None)], shown(first, last)), (args, done.frames, done.pictures)
+        # By submits, when the window is gone.
+        assert Recorded(name, ["--close", 4], by="submit", first=5, last=7).frames == [(5, 7, None)]
+
+
+def test_a_frame_that_never_was_is_not_begun():
+    need_windows()
+    with display() as name:
+        for args in ([], ["--exit"]):
+            done = Recorded(name, args, by="present", first=10, last=10)
+            assert (done.frames, done.connection.find("capturing"), done.connection.find("fault")) == ([], [], [])
+            assert done.connection.find("frame")[-1].values == {"n": "9", "by": "present"}
+
+
+if __name__ == "__main__":
+    main(globals())
