@@ -14,7 +14,8 @@ static bool missing(struct error *err, const char *path, const char *why)
 {
 	error_set(err, ERROR_IO, "the document that the program told of, %.1024s, %s", path, why);
 	error_detail(err, "document_missing");
-	return error_hint(err, "RenderDoc's own log is in $TMPDIR/RenderDoc of the program");
+	return error_hint(err, "RenderDoc's own log is in $RENDERDOC_TEMP/RenderDoc, by default "
+						   "/tmp/RenderDoc, while the program runs");
 }
 
 /* Is it a document? */

@@ -22,7 +22,8 @@ static const struct {
 		"this RenderDoc has not the interface 1.4.1 that profd needs",
 		"install RenderDoc 1.4 or newer"},
 	{"document_missing", ERROR_IO, "RenderDoc said that it wrote the document, but there is none",
-		"RenderDoc's own log is in $TMPDIR/RenderDoc of the program"},
+		"RenderDoc's own log is in $RENDERDOC_TEMP/RenderDoc, by default /tmp/RenderDoc, while the "
+		"program runs"},
 	{"not_capturing", ERROR_GPU_FRAME_NOT_REACHED,
 		"the recording was stopped before its first frame began",
 		"let the program work with the GPU before it is stopped"},
@@ -32,7 +33,8 @@ static const struct {
 	{"busy", ERROR_CAPTURE_BUSY, "the program is being recorded already, by RenderDoc itself",
 		"wait for its end"},
 	{"start_failed", ERROR_BACKEND_UNAVAILABLE, "RenderDoc did not begin to record",
-		"RenderDoc's own log is in $TMPDIR/RenderDoc of the program"},
+		"RenderDoc's own log is in $RENDERDOC_TEMP/RenderDoc, by default /tmp/RenderDoc, while the "
+		"program runs"},
 	{"device_waits", ERROR_GPU_FRAME_NOT_REACHED,
 		"RenderDoc begins and ends a recording only when the device has done all its work, and it "
 		"cannot",

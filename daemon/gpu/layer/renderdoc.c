@@ -100,9 +100,8 @@ bool renderdoc_begin(
 	renderdoc->captures = api->GetNumCaptures();
 	api->StartFrameCapture(device, NULL);
 	if (api->IsFrameCapturing() != 1) {
-		return fault_set(fault, "start_failed",
-			"RenderDoc (%s) did not begin to capture: its log is in $TMPDIR/RenderDoc",
-			renderdoc->path);
+		return fault_set(
+			fault, "start_failed", "RenderDoc (%s) did not begin to capture", renderdoc->path);
 	}
 	return true;
 }
@@ -114,8 +113,7 @@ static bool find_document(
 	uint32_t count = api->GetNumCaptures(), size = 0;
 	struct stat status;
 	if (count <= renderdoc->captures) {
-		return fault_set(fault, "document_missing",
-			"RenderDoc has written no document (its log is in $TMPDIR/RenderDoc)");
+		return fault_set(fault, "document_missing", "RenderDoc has written no document");
 	}
 	if (api->GetCapture(count - 1, NULL, &size, NULL) != 1 || size > sizeof(document->path)) {
 		return fault_set(fault, "document_missing",
