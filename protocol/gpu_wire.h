@@ -58,11 +58,11 @@
  *       the program's last device is gone (it may make another), or it exits normally
  *
  * profd → layer
- *   start by=auto|submit|present|label|manual [label=PREFIX] [device=WISH] first=N last=N template=PATH
+ *   start by=auto|submit|present|label|manual [counts=submit|present|label] [label=PREFIX] [device=WISH] first=N last=N template=PATH
  *       frames from 0, both included, counted since the device was made; by label from this start when that was later. submit: each submit
  *       with command buffers is a frame; present: a frame ends with a present; label: a submit with a debug label that begins with the
  *       prefix opens a frame; auto: present once the device has a swapchain or has presented, until then submit. manual has neither first
- *       nor last: from the next submit or present until stop. A PATH has less than GPU_WIRE_PATH_BYTES and is absolute; RenderDoc adds to it.
+ *       nor last: from the next submit or present until stop; its frames are numbered as counts says, else as by auto. A PATH has less than GPU_WIRE_PATH_BYTES and is absolute; RenderDoc adds to it.
  *       WISH: only the process's devices that it means (protocol/gpu_pick.h) come into question, also those that are still to be made; when it may mean several,
  *       the first of them to come to the frame.
  *   start by=… next=N template=PATH

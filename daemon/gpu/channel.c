@@ -453,7 +453,10 @@ static bool describe(
 	bool has_frames = range->has_frames || range->next > 0;
 	enum gpu_boundary by = has_frames ? range->by : GPU_BY_MANUAL;
 	gpu_wire_text(line, "by", gpu_boundary_name(by));
-	if (by == GPU_BY_LABEL) {
+	if (by != range->by && range->by != GPU_BY_AUTO) {
+		gpu_wire_text(line, "counts", gpu_boundary_name(range->by));
+	}
+	if (range->by == GPU_BY_LABEL) {
 		gpu_wire_text(line, "label", range->label);
 	}
 	if (range->has_frames) {

@@ -31,6 +31,24 @@ def test_frames_that_are_presented_are_those_that_were_asked_for():
 
 
 
+def test_what_is_recorded_to_the_end_is_numbered_as_it_is_said():
+    need()
+    if not shutil.which("vkcube"):
+        skip("no vkcube (vulkan-tools)")
+    with display() as name, Listener() as listener:
+        for counts, call in (("submit", "vkQueueSubmit"), ("present", "vkQueuePresentKHR")):
+            program = listener.run(["vkcube", "--c", "10"], listener.environment(DISPLAY=name))
+            connection = listener.accept()
+            connection.send("start", by="manual", counts=counts, template=listener.out("doc"))
+            connection.drain()
+            finish(program)
+            document, = connection.find("document")
+            calls = [chunk.get("name") for chunk in convert(document["path"]).iter("chunk")]
+            assert document["first"] == 0 and document["last"] + 1 == calls.count(call), (document.values, calls)
+            # It submits once before its first picture.
+            assert (calls.count("vkQueueSubmit"), calls.count("vkQueuePresentKHR")) == (11, 10)
+
+
 def pictures_of(path):
     """The frames whose pictures are filled in the document, and its presents, in their order."""
     found = []

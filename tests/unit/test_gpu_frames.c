@@ -242,6 +242,19 @@ static void manual_lasts_until_it_is_stopped(void **state)
 	expect(&wish, "wsps", "spspxsp", "[spspx]sp", 1, 2);
 }
 
+static void manual_is_numbered_as_it_is_said(void **state)
+{
+	(void)state;
+	struct frame_wish wish = {.rule = FRAME_MANUAL, .counts = FRAME_SUBMIT};
+	expect(&wish, "wsspsp", "sspsspxsp", "[sspsspx]sp", 3, 6);
+	wish.counts = FRAME_PRESENT;
+	expect(&wish, "ss", "ssxs", "[ssx]s", 0, 0);
+	wish = (struct frame_wish){.rule = FRAME_MANUAL, .counts = FRAME_LABEL, .label = "a"};
+	expect(&wish, "", "sLsLsxs", "[sLsLsx]s", 0, 1);
+	expect(&wish, "", "LsLsxs", "[LsLsx]s", 0, 1);
+	expect(&wish, "", "ssxs", "[ssx]s", 0, 0);
+}
+
 static void manual_may_begin_between_boundaries(void **state)
 {
 	(void)state;
@@ -487,6 +500,7 @@ int main(void)
 		cmocka_unit_test(a_frame_by_label_lasts_until_the_next),
 		cmocka_unit_test(the_next_frames_are_the_next_that_begin),
 		cmocka_unit_test(manual_lasts_until_it_is_stopped),
+		cmocka_unit_test(manual_is_numbered_as_it_is_said),
 		cmocka_unit_test(manual_may_begin_between_boundaries),
 		cmocka_unit_test(a_stop_ends_any_capture_at_the_next_call),
 		cmocka_unit_test(a_stop_while_waiting_forgets_the_wish),

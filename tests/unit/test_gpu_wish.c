@@ -29,20 +29,25 @@ static void reads_each_rule(void **state)
 		enum frame_rule rule;
 		uint64_t next, first, last;
 		const char *label;
+		enum frame_rule counts;
 	} cases[] = {
-		{"start by=auto first=0 last=0 template=/t", FRAME_AUTO, 0, 0, 0, ""},
+		{"start by=auto first=0 last=0 template=/t", FRAME_AUTO, 0, 0, 0, "", FRAME_AUTO},
 		{"start by=submit first=2 last=18446744073709551615 template=/t", FRAME_SUBMIT, 0, 2,
-			UINT64_MAX, ""},
-		{"start by=present next=3 template=/t", FRAME_PRESENT, 3, 0, 0, ""},
-		{"start by=label label=frame%20 first=2 last=3 template=/t", FRAME_LABEL, 0, 2, 3,
-			"frame "},
-		{"start by=manual template=/t", FRAME_MANUAL, 0, 0, 0, ""},
+			UINT64_MAX, "", FRAME_AUTO},
+		{"start by=present next=3 template=/t", FRAME_PRESENT, 3, 0, 0, "", FRAME_AUTO},
+		{"start by=label label=frame%20 first=2 last=3 template=/t", FRAME_LABEL, 0, 2, 3, "frame ",
+			FRAME_AUTO},
+		{"start by=manual template=/t", FRAME_MANUAL, 0, 0, 0, "", FRAME_AUTO},
+		{"start by=manual counts=submit template=/t", FRAME_MANUAL, 0, 0, 0, "", FRAME_SUBMIT},
+		{"start by=manual counts=label label=a template=/t", FRAME_MANUAL, 0, 0, 0, "a",
+			FRAME_LABEL},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct wish wish;
 		struct fault fault = {0};
 		assert_true(read_start(cases[i].text, &wish, &fault));
 		assert_int_equal(wish.frames.rule, cases[i].rule);
+		assert_int_equal(wish.frames.counts, cases[i].counts);
 		assert_int_equal(wish.frames.next, cases[i].next);
 		assert_int_equal(wish.frames.first, cases[i].first);
 		assert_int_equal(wish.frames.last, cases[i].last);
@@ -68,6 +73,11 @@ static void names_what_is_wrong(void **state)
 		{"start by=submit next=1 first=x template=/t", "first and last"},
 		{"start by=submit first=7 last=6 template=/t", "6, is before the first, 7"},
 		{"start by=manual next=x template=/t", "manual"},
+		{"start by=manual counts=auto template=/t", "counts=auto"},
+		{"start by=manual counts=manual template=/t", "counts=manual"},
+		{"start by=manual counts= template=/t", "counts="},
+		{"start by=manual counts=label template=/t", "label of 1"},
+		{"start by=submit counts=submit first=0 last=0 template=/t", "manual only"},
 		{"start by=label first=0 last=1 template=/t", "label"},
 		{"start by=label label= first=0 last=1 template=/t", "label"},
 		{"start by=submit first=0 last=1 device= template=/t", "device"},

@@ -3,13 +3,18 @@
 #include <string.h>
 
 /* A wish that is over says nothing any more. */
+/* How frames are numbered. */
+static enum frame_rule numbering(const struct frame_wish *wish)
+{
+	return wish->rule == FRAME_MANUAL ? wish->counts : wish->rule;
+}
+
 static enum frame_rule rule_of(const struct frames *frames, const struct frame_counts *counts)
 {
-	if (frames->state == FRAMES_IDLE || frames->wish.rule == FRAME_AUTO ||
-		frames->wish.rule == FRAME_MANUAL) {
+	if (frames->state == FRAMES_IDLE || numbering(&frames->wish) == FRAME_AUTO) {
 		return counts->is_presenting ? FRAME_PRESENT : FRAME_SUBMIT;
 	}
-	return frames->wish.rule;
+	return numbering(&frames->wish);
 }
 
 /* The number of the frame that begins next or, when presents count, of the one that is not presented yet. */
@@ -30,12 +35,13 @@ bool frames_start(struct frames *frames, const struct frame_wish *wish)
 	if (frames->state != FRAMES_IDLE) {
 		return false;
 	}
-	if (wish->rule == FRAME_LABEL &&
+	bool has_label = numbering(wish) == FRAME_LABEL;
+	if (has_label &&
 		(frames->label_generation == 0 || strcmp(frames->wish.label, wish->label) != 0)) {
 		frames->label_generation++;
 	}
 	char label[GPU_WIRE_LABEL_BYTES];
-	memcpy(label, wish->rule == FRAME_LABEL ? wish->label : frames->wish.label, sizeof(label));
+	memcpy(label, has_label ? wish->label : frames->wish.label, sizeof(label));
 	frames->wish = *wish;
 	memcpy(frames->wish.label, label, sizeof(label));
 	frames->next = wish->next;
@@ -74,6 +80,11 @@ bool frames_stop(struct frames *frames)
 	}
 	frames->state = FRAMES_IDLE;
 	return false;
+}
+
+bool frames_count_labels(const struct frames *frames)
+{
+	return numbering(&frames->wish) == FRAME_LABEL;
 }
 
 const char *frames_label(const struct frames *frames)
@@ -143,7 +154,9 @@ static enum frame_step step_capturing(struct frames *frames, uint64_t number, bo
 	if (frames->is_stopping || is_past) {
 		return FRAME_END;
 	}
-	frames->reached = frames->rule == FRAME_LABEL && !is_labelled ? number - 1 : number;
+	if (frames->rule != FRAME_LABEL || is_labelled) {
+		frames->reached = number;
+	}
 	frames->has_work = true;
 	return FRAME_NOTHING;
 }

@@ -16,7 +16,7 @@ enum frame_rule {
 	FRAME_SUBMIT,
 	FRAME_PRESENT,
 	FRAME_LABEL,
-	FRAME_MANUAL, /* from the next submit or present until it is stopped; frames are numbered as by auto */
+	FRAME_MANUAL, /* from the next submit or present until it is stopped */
 };
 
 /* The frames of one device. Zero when it is made. */
@@ -31,7 +31,8 @@ struct frame_counts {
 
 struct frame_wish {
 	enum frame_rule rule;
-	char label[GPU_WIRE_LABEL_BYTES];
+	enum frame_rule counts;           /* how frames are numbered under FRAME_MANUAL; never that */
+	char label[GPU_WIRE_LABEL_BYTES]; /* of the one that is by label */
 	uint64_t next;        /* so many frames, from the next one on; 0: first and last say */
 	uint64_t first, last; /* both included */
 };
@@ -78,6 +79,9 @@ void frames_extend(struct frames *frames, const struct frame_counts *counts);
 
 /* True: what is captured ends at the next submit or present. False: nothing is captured, and nothing waits any more. */
 bool frames_stop(struct frames *frames);
+
+/* What is wished for counts labels. */
+bool frames_count_labels(const struct frames *frames);
 
 /* The prefix whose labels open frames; NULL while none was ever wished for. */
 const char *frames_label(const struct frames *frames);

@@ -133,8 +133,7 @@ void session_label(const struct session_submit *place)
 	struct frames *frames = &session.frames;
 	pthread_mutex_lock(&session.lock);
 	const char *label = frames_label(frames);
-	if (label != NULL && frames->wish.rule == FRAME_LABEL &&
-		place->has_label(place->submit, label)) {
+	if (label != NULL && frames_count_labels(frames) && place->has_label(place->submit, label)) {
 		session.current = place->counts;
 		recording_take(
 			frames_before_submit(frames, place->counts, true), place->counts, place->instance);

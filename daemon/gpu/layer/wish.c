@@ -17,20 +17,47 @@ const char *wish_rule_name(enum frame_rule rule)
 	return rule_names[rule];
 }
 
+/* False: it is no rule. */
+static bool find_rule(const char *name, enum frame_rule *found)
+{
+	size_t rule = 0, count = sizeof(rule_names) / sizeof(rule_names[0]);
+	while (name != NULL && rule < count && strcmp(name, rule_names[rule]) != 0) {
+		rule++;
+	}
+	*found = (enum frame_rule)rule;
+	return name != NULL && rule < count;
+}
+
+static bool read_counts(
+	const struct gpu_wire_message *message, struct frame_wish *frames, struct fault *fault)
+{
+	const char *counts = gpu_wire_get(message, "counts");
+	frames->counts = FRAME_AUTO;
+	if (counts == NULL) {
+		return true;
+	}
+	if (frames->rule != FRAME_MANUAL) {
+		return fault_set(fault, CODE, "counts=%.64s is for by=manual only", counts);
+	}
+	if (!find_rule(counts, &frames->counts) || frames->counts == FRAME_AUTO ||
+		frames->counts == FRAME_MANUAL) {
+		return fault_set(fault, CODE, "counts=%.64s is none of submit, present, label", counts);
+	}
+	return true;
+}
+
 static bool read_rule(
 	const struct gpu_wire_message *message, struct frame_wish *frames, struct fault *fault)
 {
 	const char *by = gpu_wire_get(message, "by"), *label = gpu_wire_get(message, "label");
-	size_t rule = 0, count = sizeof(rule_names) / sizeof(rule_names[0]);
-	while (by != NULL && rule < count && strcmp(by, rule_names[rule]) != 0) {
-		rule++;
-	}
-	if (by == NULL || rule == count) {
+	if (!find_rule(by, &frames->rule)) {
 		return fault_set(fault, CODE, "by=%.64s is none of auto, submit, present, label, manual",
 			by != NULL ? by : "");
 	}
-	frames->rule = (enum frame_rule)rule;
-	if (frames->rule != FRAME_LABEL) {
+	if (!read_counts(message, frames, fault)) {
+		return false;
+	}
+	if (frames->rule != FRAME_LABEL && frames->counts != FRAME_LABEL) {
 		return true;
 	}
 	if (label == NULL || label[0] == '\0' || strlen(label) >= sizeof(frames->label)) {
