@@ -44,6 +44,15 @@ struct image *image_open_memory(const void *memory, size_t bytes, struct error *
 	return create((struct image_source){.fd = -1, .memory = memory, .bytes = bytes}, err);
 }
 
+struct image *image_open_vdso(struct error *err)
+{
+	struct image_source source;
+
+	return image_source_vdso(&source, err)
+			   ? image_open_memory(source.memory, (size_t)source.bytes, err)
+			   : NULL;
+}
+
 struct image *image_hold(struct image *image)
 {
 	atomic_fetch_add_explicit(&image->references, 1, memory_order_relaxed);

@@ -50,7 +50,7 @@ struct image_facts {
 struct image *image_open(int fd, struct error *err);
 /* The same of bytes in memory that live for ever. */
 struct image *image_open_memory(const void *memory, size_t bytes, struct error *err);
-/* The code that the kernel puts into every process of this machine, and so into ours: the vDSO. NULL: there is none. */
+/* The vDSO (image_source.h). NULL: there is none. */
 struct image *image_open_vdso(struct error *err);
 
 /* References; any thread. NULL is fine for release. */

@@ -19,6 +19,8 @@ struct image_source {
 
 /* Takes fd, whose file must be a regular one (a memfd is). False: err, and fd is closed. */
 bool image_source_open(struct image_source *source, int fd, struct error *err);
+/* The code that the kernel puts into every process of this machine, and so into ours: the vDSO. False: err. */
+bool image_source_vdso(struct image_source *source, struct error *err);
 void image_source_close(struct image_source *source);
 /* How many of len bytes could be read, from the front. */
 size_t image_source_read(const struct image_source *source, uint64_t offset, void *to, size_t len);

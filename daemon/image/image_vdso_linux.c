@@ -1,4 +1,4 @@
-#include "image/image.h"
+#include "image/image_source.h"
 
 #include <string.h>
 
@@ -7,23 +7,36 @@
 
 #define VDSO_MAX_BYTES (256 * 1024)
 
-/* In memory as it would be in a file (vdso(7)); its section headers are the last thing in it. */
-struct image *image_open_vdso(struct error *err)
+/* In memory as it would be in a file (vdso(7)); its section headers are the last thing in it. 0: of no known form. */
+static uint64_t bytes_of(const uint8_t *memory)
+{
+	if (memcmp(memory, ELFMAG, SELFMAG) != 0) {
+		return 0;
+	}
+	if (memory[EI_CLASS] == ELFCLASS64) {
+		Elf64_Ehdr header;
+
+		memcpy(&header, memory, sizeof(header));
+		return header.e_shoff + (uint64_t)header.e_shnum * header.e_shentsize;
+	}
+	Elf32_Ehdr header;
+
+	memcpy(&header, memory, sizeof(header));
+	return (uint64_t)header.e_shoff + (uint64_t)header.e_shnum * header.e_shentsize;
+}
+
+bool image_source_vdso(struct image_source *source, struct error *err)
 {
 	const uint8_t *memory = (const uint8_t *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
-	Elf64_Ehdr header;
 
 	if (memory == NULL) {
-		error_set(err, ERROR_UNSUPPORTED, "this kernel gives no vDSO");
-		return NULL;
+		return error_set(err, ERROR_UNSUPPORTED, "this kernel gives no vDSO");
 	}
-	memcpy(&header, memory, sizeof(header));
-	uint64_t bytes = header.e_shoff + (uint64_t)header.e_shnum * header.e_shentsize;
+	uint64_t bytes = bytes_of(memory);
 
-	if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-		bytes > VDSO_MAX_BYTES) {
-		error_set(err, ERROR_UNSUPPORTED, "the vDSO has an unknown form");
-		return NULL;
+	if (bytes == 0 || bytes > VDSO_MAX_BYTES) {
+		return error_set(err, ERROR_UNSUPPORTED, "the vDSO has an unknown form");
 	}
-	return image_open_memory(memory, (size_t)bytes, err);
+	*source = (struct image_source){.fd = -1, .memory = memory, .bytes = bytes};
+	return true;
 }

@@ -105,7 +105,7 @@ static void make_image(struct made *made, const uint8_t *data, size_t size)
 
 static struct symtab *open_image(int fd, const uint64_t *offsets, size_t count)
 {
-	struct elf_source source = {.fd = dup(fd)};
+	struct image_source source = {.fd = dup(fd)};
 	if (source.fd < 0) {
 		abort();
 	}

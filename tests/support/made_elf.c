@@ -87,7 +87,7 @@ void made_open(struct made_table *table, const struct made *made)
 {
 	symtab_destroy(table->symtab);
 	table->symtab = symtab_create(
-		(struct elf_source){.fd = made_file(made, sizeof(*made), FILE_BYTES)}, NULL, 0);
+		(struct image_source){.fd = made_file(made, sizeof(*made), FILE_BYTES)}, NULL, 0);
 	assert_non_null(table->symtab);
 }
 

@@ -29,9 +29,9 @@
 #define I386_GETPID 20
 
 struct symtab *__real_symtab_create(
-	struct elf_source source, const uint64_t *file_offsets, size_t count);
+	struct image_source source, const uint64_t *file_offsets, size_t count);
 struct symtab *__wrap_symtab_create(
-	struct elf_source source, const uint64_t *file_offsets, size_t count);
+	struct image_source source, const uint64_t *file_offsets, size_t count);
 bool __real_sandbox_enter(const struct sandbox_limits *limits, struct error *err);
 bool __wrap_sandbox_enter(const struct sandbox_limits *limits, struct error *err);
 bool __real_landlock_refuse_all(struct error *err);
@@ -195,7 +195,7 @@ static const struct {
 };
 
 struct symtab *__wrap_symtab_create(
-	struct elf_source source, const uint64_t *file_offsets, size_t count)
+	struct image_source source, const uint64_t *file_offsets, size_t count)
 {
 	static bool has_run;
 

@@ -148,7 +148,7 @@ static void keeps_what_matters_for_the_wanted_addresses(void **state)
 		}
 		made_open_symbols(table, EM_X86_64, SHT_SYMTAB, symbols);
 		int fd = made_file(&table->made, sizeof(table->made), FILE_BYTES);
-		struct symtab *part = symtab_create((struct elf_source){.fd = fd}, offsets, 8);
+		struct symtab *part = symtab_create((struct image_source){.fd = fd}, offsets, 8);
 
 		assert_non_null(part);
 		assert_true(part->table.symbols.len <= table->symtab->table.symbols.len);

@@ -18,7 +18,7 @@ static const struct made_symbol sound[] = {
 static void touch(const void *bytes, size_t len, size_t file_bytes)
 {
 	struct symtab *symtab =
-		symtab_create((struct elf_source){.fd = made_file(bytes, len, file_bytes)}, NULL, 0);
+		symtab_create((struct image_source){.fd = made_file(bytes, len, file_bytes)}, NULL, 0);
 	uint64_t address;
 
 	if (symtab == NULL) {
@@ -62,7 +62,7 @@ static void survives_a_file_that_shrinks_after_it_was_read(void **state)
 	(void)state;
 	struct made made = made_elf(EM_X86_64, SHT_SYMTAB, sound);
 	int fd = made_file(&made, sizeof(made), FILE_BYTES);
-	struct symtab *symtab = symtab_create((struct elf_source){.fd = fd}, NULL, 0);
+	struct symtab *symtab = symtab_create((struct image_source){.fd = fd}, NULL, 0);
 
 	assert_non_null(symtab);
 	assert_string_equal(made_name_at(symtab, CODE_ADDRESS), "f");
@@ -77,11 +77,11 @@ static void refuses_what_is_no_regular_elf_file(void **state)
 	int pair[2];
 
 	assert_null(
-		symtab_create((struct elf_source){.fd = made_file("#!/bin/sh\n", 10, 10)}, NULL, 0));
-	assert_null(symtab_create((struct elf_source){.fd = made_file("", 0, 0)}, NULL, 0));
-	assert_null(symtab_create((struct elf_source){.fd = made_file("!<arch>\n", 8, 8)}, NULL, 0));
+		symtab_create((struct image_source){.fd = made_file("#!/bin/sh\n", 10, 10)}, NULL, 0));
+	assert_null(symtab_create((struct image_source){.fd = made_file("", 0, 0)}, NULL, 0));
+	assert_null(symtab_create((struct image_source){.fd = made_file("!<arch>\n", 8, 8)}, NULL, 0));
 	assert_int_equal(pipe(pair), 0);
-	assert_null(symtab_create((struct elf_source){.fd = pair[0]}, NULL, 0));
+	assert_null(symtab_create((struct image_source){.fd = pair[0]}, NULL, 0));
 	close(pair[1]);
 }
 

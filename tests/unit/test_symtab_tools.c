@@ -65,7 +65,7 @@ static size_t compare_with_nm(const char *path, const char *options)
 {
 	static struct listing listing;
 	struct symtab *symtab =
-		symtab_create((struct elf_source){.fd = open(path, O_RDONLY | O_CLOEXEC)}, NULL, 0);
+		symtab_create((struct image_source){.fd = open(path, O_RDONLY | O_CLOEXEC)}, NULL, 0);
 	char command[512];
 	size_t count = 0;
 	size_t aliases = 0;
@@ -140,7 +140,7 @@ static int lives_in_this_program(int value)
 static void names_an_address_inside_a_function_as_addr2line_does(void **state)
 {
 	struct symtab *symtab = symtab_create(
-		(struct elf_source){.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC)}, NULL, 0);
+		(struct image_source){.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC)}, NULL, 0);
 	char command[512];
 	char line[LINE_BYTES] = "";
 	size_t compared = 0;
@@ -178,11 +178,12 @@ static void names_an_address_inside_a_function_as_addr2line_does(void **state)
 
 static void finds_the_clock_in_the_code_that_the_kernel_brought(void **state)
 {
-	struct elf_source source;
+	struct image_source source;
+	struct error err = {0};
 	uint64_t address;
 
 	(void)state;
-	if (!elf_vdso(&source)) {
+	if (!image_source_vdso(&source, &err)) {
 		print_message("# this process has no vDSO\n");
 		skip();
 	}

@@ -1,9 +1,7 @@
 #include "analyzer/symbol/elf.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,40 +10,6 @@
 
 #define MAX_SEGMENTS    1024
 #define MAX_NOTES_BYTES (64 * 1024)
-#define VDSO_MAX_BYTES  (256 * 1024)
-
-static size_t read_fd(int fd, uint64_t offset, uint8_t *bytes, size_t len)
-{
-	size_t done = 0;
-
-	while (done < len) {
-		ssize_t count = pread(fd, bytes + done, len - done, (off_t)(offset + done));
-
-		if (count < 0 && errno == EINTR) {
-			continue;
-		}
-		if (count <= 0) {
-			break;
-		}
-		done += (size_t)count;
-	}
-	return done;
-}
-
-size_t elf_read(const struct elf_source *source, uint64_t offset, void *bytes, size_t len)
-{
-	if (offset >= source->size) {
-		return 0;
-	}
-	if (len > source->size - offset) {
-		len = (size_t)(source->size - offset);
-	}
-	if (source->fd >= 0) {
-		return read_fd(source->fd, offset, bytes, len);
-	}
-	memcpy(bytes, source->memory + offset, len);
-	return len;
-}
 
 static bool add_segments(struct elf_image *image, Elf *elf)
 {
@@ -77,8 +41,8 @@ static bool add_segments(struct elf_image *image, Elf *elf)
 /* Names were looked for in it: tables that cannot be are not the same as none. */
 static bool is_torn(const struct elf_image *image, const struct elf_section *section, size_t count)
 {
-	bool is_outside = section->file_offset > image->source.size ||
-					  section->bytes > image->source.size - section->file_offset;
+	bool is_outside = section->file_offset > image->source.bytes ||
+					  section->bytes > image->source.bytes - section->file_offset;
 	bool is_table = section->type == SHT_SYMTAB || section->type == SHT_DYNSYM;
 
 	return (section->type != SHT_NULL && section->type != SHT_NOBITS && is_outside) ||
@@ -166,8 +130,8 @@ static void read_build_id(struct elf_image *image, Elf *elf)
 		if (gelf_getphdr(elf, (int)i, &header) != NULL && header.p_type == PT_NOTE) {
 			size_t len = header.p_filesz < room ? (size_t)header.p_filesz : room;
 
-			found =
-				find_build_id(image, notes, elf_read(&image->source, header.p_offset, notes, len));
+			found = find_build_id(
+				image, notes, image_source_read(&image->source, header.p_offset, notes, len));
 		}
 	}
 	free(notes);
@@ -191,7 +155,7 @@ static bool read_headers(struct elf_image *image, Elf *elf)
 	return true;
 }
 
-static Elf *begin(const struct elf_source *source)
+static Elf *begin(const struct image_source *source)
 {
 	if (elf_version(EV_CURRENT) == EV_NONE) {
 		return NULL;
@@ -199,10 +163,10 @@ static Elf *begin(const struct elf_source *source)
 	if (source->fd >= 0) {
 		return elf_begin(source->fd, ELF_C_READ, NULL);
 	}
-	return elf_memory((char *)(uintptr_t)source->memory, (size_t)source->size);
+	return elf_memory((char *)(uintptr_t)source->memory, (size_t)source->bytes);
 }
 
-bool elf_image_open(struct elf_image *image, struct elf_source source)
+bool elf_image_open(struct elf_image *image, struct image_source source)
 {
 	struct stat status;
 
@@ -212,7 +176,7 @@ bool elf_image_open(struct elf_image *image, struct elf_source source)
 			elf_image_close(image);
 			return false;
 		}
-		image->source.size = (uint64_t)status.st_size;
+		image->source.bytes = (uint64_t)status.st_size;
 	}
 	Elf *elf = begin(&image->source);
 	bool done = read_headers(image, elf);
@@ -228,9 +192,7 @@ void elf_image_close(struct elf_image *image)
 {
 	VEC_FINISH(&image->segments);
 	VEC_FINISH(&image->sections);
-	if (image->source.fd >= 0) {
-		close(image->source.fd);
-	}
+	image_source_close(&image->source);
 	*image = (struct elf_image){.source = {.fd = -1}};
 }
 
@@ -264,30 +226,4 @@ const struct elf_section *elf_section(const struct elf_image *image, uint32_t ty
 		}
 	}
 	return NULL;
-}
-
-/* The vDSO is in memory as it would be in a file; its section headers are the last thing in it. */
-bool elf_vdso(struct elf_source *source)
-{
-	const uint8_t *memory = (const uint8_t *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
-
-	if (memory == NULL || memcmp(memory, ELFMAG, SELFMAG) != 0) {
-		return false;
-	}
-	uint64_t size;
-
-	if (memory[EI_CLASS] == ELFCLASS64) {
-		const Elf64_Ehdr *header = (const Elf64_Ehdr *)(const void *)memory;
-
-		size = header->e_shoff + (uint64_t)header->e_shnum * header->e_shentsize;
-	} else {
-		const Elf32_Ehdr *header = (const Elf32_Ehdr *)(const void *)memory;
-
-		size = (uint64_t)header->e_shoff + (uint64_t)header->e_shnum * header->e_shentsize;
-	}
-	if (size > VDSO_MAX_BYTES) {
-		return false;
-	}
-	*source = (struct elf_source){.fd = -1, .memory = memory, .size = size};
-	return true;
 }

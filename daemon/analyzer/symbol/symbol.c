@@ -132,10 +132,11 @@ void symbols_forget_vdso(struct symbols *symbols)
 static struct symtab *open_image(
 	const struct symbols *symbols, struct image *image, const struct model_image *known)
 {
-	struct elf_source source = {.fd = image->fd};
+	struct error err = {0};
+	struct image_source source = {.fd = image->fd};
 	bool is_vdso = known->kind == JOURNAL_IMAGE_VDSO;
 
-	if (is_vdso && (symbols->is_vdso_another || !elf_vdso(&source))) {
+	if (is_vdso && (symbols->is_vdso_another || !image_source_vdso(&source, &err))) {
 		return NULL;
 	}
 	if (source.fd >= 0 || source.memory != NULL) {

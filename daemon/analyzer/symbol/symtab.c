@@ -135,7 +135,8 @@ static bool visit_section(struct symtab *symtab, const struct elf_section *secti
 
 	for (uint64_t done = 0; done < bytes; done += want) {
 		want = bytes - done < STEP_SYMBOLS * entry ? (size_t)(bytes - done) : STEP_SYMBOLS * entry;
-		size_t len = elf_read(&symtab->elf.source, section->file_offset + done, step, want);
+		size_t len =
+			image_source_read(&symtab->elf.source, section->file_offset + done, step, want);
 
 		for (size_t at = 0; at + entry <= len; at += entry) {
 			struct elf_symbol symbol =
@@ -201,7 +202,7 @@ static bool load(struct symtab *symtab, const uint64_t *file_offsets, size_t cou
 	return done;
 }
 
-struct symtab *symtab_create(struct elf_source source, const uint64_t *file_offsets, size_t count)
+struct symtab *symtab_create(struct image_source source, const uint64_t *file_offsets, size_t count)
 {
 	struct elf_image elf;
 
@@ -246,7 +247,8 @@ static size_t read_name(void *self, const struct table_symbol *symbol, char *nam
 	uint64_t left = strings->bytes - symbol->name;
 
 	for (;; want = room) {
-		size_t len = elf_read(&symtab->elf.source, offset, name, left < want ? (size_t)left : want);
+		size_t len =
+			image_source_read(&symtab->elf.source, offset, name, left < want ? (size_t)left : want);
 		size_t used = strnlen(name, len);
 
 		if (used < len || want == room) {

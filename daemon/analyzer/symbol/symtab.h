@@ -29,7 +29,8 @@ struct symtab {
  * Takes source. file_offsets (borrowed): the places that will be asked for, so that no other symbols need be kept; NULL: all are. NULL: no
  * ELF file, or memory is out. A file without symbols is fine: it still tells addresses.
  */
-struct symtab *symtab_create(struct elf_source source, const uint64_t *file_offsets, size_t count);
+struct symtab *symtab_create(
+	struct image_source source, const uint64_t *file_offsets, size_t count);
 void symtab_destroy(struct symtab *symtab);
 
 /* self is a struct symtab. */
