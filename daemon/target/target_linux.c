@@ -9,20 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <linux/magic.h>
-#include <linux/openat2.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <sys/uio.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/vec.h"
+#include "target/speaker.h"
 
-#define PROC_PATH_BYTES 96
-#define DELETED         " (deleted)"
+#define DELETED " (deleted)"
 
 /* A file or folder of /proc could not be read: either the process is gone, or it is not ours. */
 static bool proc_failed(struct error *err, pid_t pid, const char *what)
@@ -126,16 +121,10 @@ bool target_mappings(pid_t pid, bool (*each)(void *context, const struct target_
 	char name[PROC_PATH_BYTES];
 	snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
 	long lines = read_maps(name, each, context);
-	pid_t *tids = NULL;
-	size_t count = 0;
-	/* A process whose first thread has ended before the others shows none there, but its living threads do. */
-	if (lines == 0 && target_threads(pid, &tids, &count, NULL)) {
-		for (size_t i = 0; i < count && lines == 0; i++) {
-			snprintf(name, sizeof(name), "/proc/%d/task/%d/maps", (int)pid, (int)tids[i]);
-			lines = read_maps(name, each, context);
-			lines = lines < 0 ? 0 : lines;
-		}
-		free(tids);
+	pid_t speaker = lines == 0 ? target_speaker(pid) : pid;
+	if (speaker != pid) {
+		snprintf(name, sizeof(name), "/proc/%d/maps", (int)speaker);
+		lines = read_maps(name, each, context);
 	}
 	return lines >= 0 || proc_failed(err, pid, "the mappings");
 }
@@ -218,7 +207,7 @@ static bool read_texts(pid_t pid, const char *file, const char *what, char *text
 	size_t *len, struct error *err)
 {
 	char path[PROC_PATH_BYTES];
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)target_speaker(pid), file);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		return proc_failed(err, pid, what);
@@ -250,7 +239,7 @@ bool target_environment(pid_t pid, char *text, size_t max_bytes, size_t *len, st
 bool target_cwd(pid_t pid, char *path, struct error *err)
 {
 	char link[PROC_PATH_BYTES];
-	snprintf(link, sizeof(link), "/proc/%d/cwd", (int)pid);
+	snprintf(link, sizeof(link), "/proc/%d/cwd", (int)target_speaker(pid));
 	ssize_t len = readlink(link, path, PATH_MAX - 1);
 	if (len < 0) {
 		return proc_failed(err, pid, "the current folder");
@@ -299,9 +288,10 @@ bool target_is_hidden(pid_t pid)
 	char path[PROC_PATH_BYTES];
 	struct stat status;
 	/* The owner of these files is root when the process may not be dumped (proc(5)), and when it is ending. */
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	pid_t speaker = geteuid() != 0 ? target_speaker(pid) : pid;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)speaker);
 	return geteuid() != 0 && stat(path, &status) == 0 && status.st_uid != geteuid() &&
-		   has_memory(pid);
+		   has_memory(speaker);
 }
 
 /* Runs with another's rights, or may not be read. */
@@ -367,129 +357,23 @@ bool target_is_ours(pid_t pid, struct error *err)
 	return error_hint(err, "profile your own processes, or run profd as root");
 }
 
-/*
- * Is it the file that was mapped? btrfs and overlayfs show another device number to stat than in mappings; there
- * the inode decides alone.
- */
-static bool is_same_file(int fd, const struct stat *status, const struct target_mapping *mapping)
+/* True when all of it was read. */
+static bool read_vectors(
+	pid_t pid, const struct iovec *here, const struct iovec *there, size_t count)
 {
-	if (status->st_ino != mapping->inode) {
-		return false;
+	ssize_t len = process_vm_readv(pid, here, 1, there, count, 0);
+	pid_t speaker = len < 0 && errno == ESRCH ? target_speaker(pid) : pid;
+	if (speaker != pid) {
+		len = process_vm_readv(speaker, here, 1, there, count, 0);
 	}
-	if (status->st_dev == makedev(mapping->device_major, mapping->device_minor)) {
-		return true;
-	}
-	struct statfs system;
-	return fstatfs(fd, &system) == 0 &&
-		   (system.f_type == BTRFS_SUPER_MAGIC || system.f_type == OVERLAYFS_SUPER_MAGIC);
-}
-
-/* Opens for reading what an O_PATH descriptor names, once it is known to be the regular file that was mapped: opening a
- * FIFO could block, and opening a device could do anything. Closes place. */
-static int open_verified(int place, const struct target_mapping *mapping, struct error *err)
-{
-	struct stat status;
-	char name[PROC_PATH_BYTES];
-	int fd = -1;
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", place);
-	if (fstat(place, &status) != 0) {
-		error_errno(err, "%s", mapping->path);
-	} else if (!S_ISREG(status.st_mode) || !is_same_file(place, &status, mapping)) {
-		error_set(err, ERROR_IO, "%s is not the file that was mapped", mapping->path);
-		error_detail(err, "replaced");
-	} else {
-		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-		if (fd < 0) {
-			error_errno(err, "%s", mapping->path);
-		}
-	}
-	close(place);
-	return fd;
-}
-
-/* The place of a path below a root. A link in it must not lead out. */
-static int open_below(const char *root, const char *path)
-{
-	int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root_fd < 0) {
-		return -1;
-	}
-	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-	int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-	int failure = errno;
-	close(root_fd);
-	errno = failure;
-	return fd;
-}
-
-static int open_in_root(const char *root, const struct target_mapping *mapping, struct error *err)
-{
-	int place = open_below(root, mapping->path);
-	if (place >= 0) {
-		return open_verified(place, mapping, err);
-	}
-	if (errno == ENOENT || errno == ENOTDIR) {
-		error_set(err, ERROR_IO, "%s is not there any more", mapping->path);
-		error_detail(err, "deleted");
-	} else {
-		error_errno(err, "%s", mapping->path);
-	}
-	return -1;
-}
-
-static int open_link(const char *name, const struct target_mapping *mapping)
-{
-	int place = open(name, O_PATH | O_CLOEXEC);
-	return place < 0 ? -1 : open_verified(place, mapping, NULL);
-}
-
-/* The kernel's own links, which lead to a deleted file too. Those of all mappings are for privileged eyes (proc(5)), that
- * of the program is not. */
-static int open_kept(pid_t pid, const struct target_mapping *mapping)
-{
-	char name[PROC_PATH_BYTES];
-	snprintf(name, sizeof(name), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
-		mapping->start, mapping->start + mapping->length);
-	int fd = open_link(name, mapping);
-	if (fd < 0) {
-		snprintf(name, sizeof(name), "/proc/%d/exe", (int)pid);
-		fd = open_link(name, mapping);
-	}
-	return fd;
-}
-
-int target_open_mapped_file(pid_t pid, const struct target_mapping *mapping, struct error *err)
-{
-	if (mapping->path[0] != '/') {
-		error_set(err, ERROR_IO, "\"%s\" is not a file", mapping->path);
-		error_detail(err, "no_file");
-		return -1;
-	}
-	char root[PROC_PATH_BYTES];
-	struct error first = {0};
-	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
-	int fd = open_in_root(root, mapping, &first);
-	/* A process that has just ended, or hides, has no root to be seen: the same file may be in ours. */
-	if (fd < 0 && first.code != ERROR_LIMIT_EXCEEDED) {
-		fd = open_in_root("/", mapping, NULL);
-	}
-	if (fd < 0 && first.code != ERROR_LIMIT_EXCEEDED) {
-		fd = open_kept(pid, mapping);
-	}
-	if (fd < 0 && err) {
-		*err = first;
-	}
-	return fd;
+	return len == (ssize_t)here->iov_len;
 }
 
 bool target_read_memory(pid_t pid, uint64_t address, void *bytes, size_t len)
 {
 	struct iovec here = {.iov_base = bytes, .iov_len = len};
 	struct iovec there = {.iov_base = (void *)(uintptr_t)address, .iov_len = len};
-	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)len;
+	return read_vectors(pid, &here, &there, 1);
 }
 
 bool target_read_words(pid_t pid, const uint64_t *addresses, uint64_t *words, size_t count)
@@ -499,8 +383,7 @@ bool target_read_words(pid_t pid, const uint64_t *addresses, uint64_t *words, si
 	for (size_t i = 0; i < count && i < TARGET_WORDS; i++) {
 		there[i] = (struct iovec){(void *)(uintptr_t)addresses[i], sizeof(*words)};
 	}
-	return count <= TARGET_WORDS &&
-		   process_vm_readv(pid, &here, 1, there, count, 0) == (ssize_t)here.iov_len;
+	return count <= TARGET_WORDS && read_vectors(pid, &here, there, count);
 }
 
 int target_open_kernel_symbols(void)

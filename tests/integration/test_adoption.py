@@ -64,6 +64,19 @@ def test_one_behind_a_gate_is_held_until_it_is_let_go():
         client.wait_event("ProcessExited", build_id=record["build_id"])
 
 
+def test_a_program_whose_first_thread_ends_at_once_is_seen_too():
+    argv = [target("births"), "only before"]
+    with Daemon() as daemon, Gate(daemon, argv) as gate:
+        client = daemon.connect()
+        record = adopt(client, gate.pid)
+        gate.go()
+        client.wait_event("ProcessStarted", build_id=record["build_id"], timeout=5)
+        now = client.call("GetProcess", build_id=record["build_id"])
+        assert now["state"] == "running" and now["argv"] == argv, now
+        gate.end()
+        client.wait_event("ProcessExited", build_id=record["build_id"])
+
+
 def test_a_gate_that_ends_was_never_a_program():
     with Daemon() as daemon, Gate(daemon, ["sleep", "300"]) as gate:
         client = daemon.connect()

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -405,6 +406,60 @@ static void knows_programs_that_will_be_hidden(void **state)
 	assert_int_equal(status, 0);
 }
 
+static void *stay(void *unused)
+{
+	pause();
+	return unused;
+}
+
+/* A child whose first thread has ended, and another lives. */
+static pid_t fork_without_first_thread(void)
+{
+	pthread_t thread;
+	char path[64], text[512] = "";
+	pid_t child = fork();
+	if (child == 0) {
+		pthread_create(&thread, NULL, stay, NULL);
+		pthread_exit(NULL);
+	}
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)child);
+	while (strstr(text, ") Z") == NULL) {
+		FILE *file = fopen(path, "r");
+		assert_non_null(file);
+		assert_non_null(fgets(text, sizeof(text), file));
+		fclose(file);
+	}
+	return child;
+}
+
+static void asks_a_living_thread_of_a_process_whose_first_has_ended(void **state)
+{
+	struct mapped *mapped = *state;
+	char ours[4096], theirs[4096], here[PATH_MAX], there[PATH_MAX], word[8] = "";
+	size_t our_len = 0, their_len = 0;
+	pid_t child = fork_without_first_thread();
+	assert_true(target_arguments(getpid(), ours, sizeof(ours), &our_len, NULL));
+	assert_true(target_arguments(child, theirs, sizeof(theirs), &their_len, NULL));
+	assert_true(our_len > 0);
+	assert_int_equal(their_len, our_len);
+	assert_memory_equal(theirs, ours, our_len);
+	assert_true(target_environment(child, theirs, sizeof(theirs), &their_len, NULL));
+	assert_true(their_len > 0);
+	assert_non_null(getcwd(here, sizeof(here)));
+	assert_true(target_cwd(child, there, NULL));
+	assert_string_equal(there, here);
+	assert_true(target_read_memory(child, (uintptr_t) "memory", word, sizeof("memory")));
+	assert_string_equal(word, "memory");
+	mapped->is_found = false;
+	assert_true(target_mappings(child, find, mapped, NULL));
+	assert_true(mapped->is_found);
+	int fd = target_open_mapped_file(child, &mapped->found, NULL);
+	assert_true(fd >= 0);
+	close(fd);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -420,6 +475,7 @@ int main(void)
 		cmocka_unit_test(lists_threads_and_their_names),
 		cmocka_unit_test(finds_the_parent_behind_any_name),
 		cmocka_unit_test(says_that_a_process_is_not_there),
+		CASE(asks_a_living_thread_of_a_process_whose_first_has_ended),
 		cmocka_unit_test(knows_whose_a_process_is),
 		cmocka_unit_test(knows_programs_that_will_be_hidden),
 	};
