@@ -102,6 +102,9 @@ struct gpu_program *arming_create(
 
 static bool read_environment(pid_t pid, char *text, size_t *len, struct error *err)
 {
+	if (!target_is_ours(pid, err)) {
+		return false;
+	}
 	if (!target_is_gate(pid)) {
 		error_set(err, ERROR_UNSUPPORTED,
 			"process %d does not wait behind profd-gate: a program that runs cannot be armed",

@@ -29,13 +29,6 @@ static void deleted(void *context, const char *left, const struct error *err)
 	}
 }
 
-static void on_gone(struct request *request, void *context)
-{
-	struct deleting *deleting = context;
-	deleting->request = NULL;
-	request_drop(request);
-}
-
 static void delete_capture(struct daemon *daemon, struct request *request, const json_t *params)
 {
 	struct error err = {0};
@@ -52,7 +45,7 @@ static void delete_capture(struct daemon *daemon, struct request *request, const
 		request_fail(request, &err);
 		return;
 	}
-	request_on_gone(request, on_gone, deleting);
+	request_forget_when_gone(request, &deleting->request);
 }
 
 static const struct param params_table[] = {

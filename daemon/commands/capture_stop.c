@@ -171,12 +171,6 @@ static void discarded(void *context, const char *left, const struct error *err)
 	free(discarding);
 }
 
-static void on_discard_gone(struct request *request, void *context)
-{
-	((struct discarding *)context)->request = NULL;
-	request_drop(request);
-}
-
 static void discard_ended(struct daemon *daemon, struct request *request, const json_t *record)
 {
 	struct error err = {0};
@@ -193,7 +187,7 @@ static void discard_ended(struct daemon *daemon, struct request *request, const 
 		request_fail(request, &err);
 		return;
 	}
-	request_on_gone(request, on_discard_gone, discarding);
+	request_forget_when_gone(request, &discarding->request);
 }
 
 static void stop_one(struct daemon *daemon, struct request *request, const char *id, bool discard)

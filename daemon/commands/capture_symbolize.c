@@ -23,13 +23,6 @@ static void symbolized(void *context, const json_t *record, const struct error *
 	}
 }
 
-static void on_gone(struct request *request, void *context)
-{
-	struct naming *naming = context;
-	naming->request = NULL;
-	request_drop(request);
-}
-
 static void symbolize_capture(struct daemon *daemon, struct request *request, const json_t *params)
 {
 	struct error err = {0};
@@ -46,7 +39,7 @@ static void symbolize_capture(struct daemon *daemon, struct request *request, co
 		request_fail(request, &err);
 		return;
 	}
-	request_on_gone(request, on_gone, naming);
+	request_forget_when_gone(request, &naming->request);
 	request_allow_cancel(request);
 }
 

@@ -63,12 +63,6 @@ static void probed(uv_work_t *work, int status)
 	finish(checking);
 }
 
-static void on_gone(struct request *request, void *context)
-{
-	((struct checking *)context)->request = NULL;
-	request_drop(request);
-}
-
 void device_check(struct daemon *daemon, struct request *request, const json_t *params,
 	char **environment,
 	void (*run)(struct daemon *daemon, struct request *request, const json_t *params))
@@ -90,6 +84,6 @@ void device_check(struct daemon *daemon, struct request *request, const json_t *
 	checking->environment = environment;
 	checking->backend = backend;
 	checking->work.data = checking;
-	request_on_gone(request, on_gone, checking);
+	request_forget_when_gone(request, &checking->request);
 	uv_queue_work(daemon->loop, &checking->work, probe, probed);
 }

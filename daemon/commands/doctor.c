@@ -131,12 +131,6 @@ static void looked(uv_work_t *work, int status)
 	free(doctoring);
 }
 
-static void on_gone(struct request *request, void *context)
-{
-	((struct doctoring *)context)->request = NULL;
-	request_drop(request);
-}
-
 static void doctor(struct daemon *daemon, struct request *request, const json_t *params)
 {
 	(void)params;
@@ -152,7 +146,7 @@ static void doctor(struct daemon *daemon, struct request *request, const json_t 
 	check_programs(&doctoring->checks, daemon);
 	check_sandbox(&doctoring->checks);
 	check_versions(&doctoring->checks);
-	request_on_gone(request, on_gone, doctoring);
+	request_forget_when_gone(request, &doctoring->request);
 	request_allow_cancel(request);
 	uv_queue_work(daemon->loop, &doctoring->work, look_slowly, looked);
 }

@@ -267,6 +267,18 @@ void request_on_gone(
 	request->context = context;
 }
 
+static void forget(struct request *request, void *context)
+{
+	struct request **slot = context;
+	*slot = NULL;
+	request_drop(request);
+}
+
+void request_forget_when_gone(struct request *request, struct request **slot)
+{
+	request_on_gone(request, forget, slot);
+}
+
 void request_allow_cancel(struct request *request)
 {
 	request->can_be_cancelled = true;

@@ -28,6 +28,9 @@ struct client *request_client(const struct request *request);
 void request_on_gone(
 	struct request *request, void (*gone)(struct request *request, void *context), void *context);
 
+/* For work that goes on then and has nobody to answer: *slot, where the handler keeps the request, becomes NULL, and the request ends. */
+void request_forget_when_gone(struct request *request, struct request **slot);
+
 /* Its gone handler ends it at once and undoes nothing but the waiting: so a client may end it too, with Cancel. */
 void request_allow_cancel(struct request *request);
 /* Ends the request with this id of this client as if the client had gone; it is answered with cancelled. False: there is none that can be ended. */

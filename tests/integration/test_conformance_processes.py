@@ -117,6 +117,10 @@ def test_an_adopted_process_is_observed():
         hearing.call("Subscribe")
         assert client.fails("AdoptProcess", pid=running.pid, gpu={}).code == "unsupported"
         assert client.fails("AdoptProcess", pid=running.pid, gpu={"device": "0"}).code == "unsupported"
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        for params in ({}, {"gpu": {}}, {"gpu": {"device": "0"}}):
+            assert client.fails("AdoptProcess", pid=gone.pid, **params).code == "process_not_found", params
         for pid, state in ((running.pid, "running"), (gate.pid, "held")):
             before = time.time_ns() // 1000
             record = client.call("AdoptProcess", pid=pid, build_id=str(pid))
