@@ -436,6 +436,18 @@ def test_without_profd_the_program_runs_as_ever():
         assert finish(listener.run(frames_program("--frames", 5), env)) == bare_output("--frames", 5)
 
 
+def test_a_process_ends_with_its_last_thread():
+    need()
+    for words in (None, {"by": "submit", "first": 1, "last": 2}, {"by": "manual"}):
+        with armed("--frames", 5, "--first-thread-ends") as (listener, program, connection):
+            connection.wait("hello")
+            if words:
+                connection.send("start", template=listener.out("doc"), **words)
+            connection.drain(timeout=5)
+            assert finish(program, 5) == bare_output("--frames", 5)
+            assert frames_in(connection.find("document")[0]["path"]) == ["frame %d" % n for n in ((1, 2) if "first" in words else range(5))] if words else True
+
+
 def listening_ports(pid):
     """TCP ports of all addresses on which the process listens, by /proc."""
     inodes, ports = set(), set()

@@ -2,6 +2,7 @@
  * A program that uses Vulkan without ever presenting: each frame is one submit of a compute shader, which goes on with 1024 numbers, and of a
  * triangle off-screen. It says what it has computed, compares that with its own arithmetic, and ends with 1 where they differ.
  */
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -572,20 +573,39 @@ static int run(const struct options *options)
 	return status;
 }
 
+static int run_all(const struct options *options)
+{
+	int status = 0;
+	for (unsigned i = 0; i < options->rounds && status == 0; i++) {
+		status = run(options);
+	}
+	if (options->forks) {
+		fflush(stdout);
+		pid_t child = fork();
+		status |= child == 0 ? run(options) : wait_for(child);
+	}
+	return status;
+}
+
+/* The process ends with it. */
+static void *run_as_last(void *options)
+{
+	int status = run_all(options);
+	if (status != 0) {
+		exit(status);
+	}
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
-	struct options options;
-	int status = 0;
+	static struct options options;
+	pthread_t last;
 	(void)argc;
 	options_read(argv, &options);
 	phases_early(options.own_phases);
-	for (unsigned i = 0; i < options.rounds && status == 0; i++) {
-		status = run(&options);
+	if (options.first_thread_ends && pthread_create(&last, NULL, run_as_last, &options) == 0) {
+		pthread_exit(NULL);
 	}
-	if (options.forks) {
-		fflush(stdout);
-		pid_t child = fork();
-		status |= child == 0 ? run(&options) : wait_for(child);
-	}
-	return status;
+	return run_all(&options);
 }

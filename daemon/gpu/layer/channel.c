@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gpu/layer/alone.h"
+
 /* What the thread has for itself. There is one thread in a process, and it may outlive whoever made it. */
 static struct {
 	struct channel *channel;
@@ -101,7 +103,7 @@ static bool wait_for_words(bool is_lost)
 {
 	struct pollfd waited = {.fd = is_lost ? -1 : reader.channel->fd, .events = POLLIN};
 	int wait_ms = reader.listener->tick();
-	if (!is_lost && (wait_ms < 0 || wait_ms > CHANNEL_LOOK_MS)) {
+	if (wait_ms < 0 || wait_ms > CHANNEL_LOOK_MS) {
 		wait_ms = CHANNEL_LOOK_MS;
 	}
 	return poll(&waited, 1, wait_ms) > 0;
@@ -111,7 +113,8 @@ static void *read_commands(void *unused)
 {
 	const struct channel_listener *listener = reader.listener;
 	bool is_lost = false;
-	while (!is_lost || !listener->is_done()) {
+	/* The process ends with the last of its threads, and that is not to be this one. */
+	while ((!is_lost || !listener->is_done()) && !alone_in_process()) {
 		bool has_words = wait_for_words(is_lost);
 		if (is_lost) {
 			continue;

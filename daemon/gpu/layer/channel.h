@@ -12,7 +12,7 @@
  * program for longer than CHANNEL_SEND_MS: a profd that does not read is left.
  *
  * The descriptor is in the program's table: programs that close what they did not open (closefrom) close it, and may have another file in its place. So it
- * is looked at before each use, and every CHANNEL_LOOK_MS by the thread, whose own waiting keeps a closed connection open until then.
+ * is looked at before each use, and every CHANNEL_LOOK_MS by the thread, which also ends then when no other thread of the process lives, and whose own waiting keeps a closed connection open until then.
  */
 #define CHANNEL_SEND_MS   1000
 #define CHANNEL_LOWEST_FD 500 /* what it is at least, if that can be had */

@@ -47,6 +47,7 @@ void options_read(char **argv, struct options *options)
 				   !read_switch(*at, "--every-extension", &options->every_extension) &&
 				   !read_switch(*at, "--forks", &options->forks) &&
 				   !read_switch(*at, "--own-thread", &options->own_thread) &&
+				   !read_switch(*at, "--first-thread-ends", &options->first_thread_ends) &&
 				   !read_switch(*at, "--functions", &options->functions) &&
 				   !read_switch(*at, "--submit2", &options->submit2)) {
 			fprintf(stderr, "gpu_frames: unknown option %s\n", *at);

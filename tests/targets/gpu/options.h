@@ -11,6 +11,7 @@
  *              [--rounds N]        all of it N times, from the instance to its end
  *              [--functions]       prints which functions the device has
  *              [--forks]           then a fork does it once more
+ *              [--first-thread-ends]   what follows is another thread's
  *              [--fill FILE]       the compute shader: SPIR-V with the interface of fill.comp
  *              [--own-phases LIST] starts and stops of its own (gpu/phases.h), [--own-thread] on threads of their own
  *   gpu_frames --idle-submits N --rate PER_SECOND    submits one empty command buffer, and prints what that cost (0: without a pause)
@@ -19,7 +20,7 @@ struct options {
 	unsigned frames, frame_ms, exit_at, idle_submits, rate, rounds;
 	const char *own_phases; /* NULL: none */
 	const char *fill;       /* NULL: fill.comp */
-	bool own_thread;
+	bool own_thread, first_thread_ends;
 	bool no_labels, compute_only, submit2, every_extension, forks, functions;
 };
 
