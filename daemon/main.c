@@ -21,6 +21,7 @@
 #include "commands/daemon.h"
 #include "commands/lease.h"
 #include "commands/request_keys.h"
+#include "gpu/private_folder.h"
 #include "shutdown.h"
 #include "options.h"
 #include "process/output_files.h"
@@ -215,6 +216,35 @@ static void close_loop(struct program *program)
 	}
 }
 
+static void free_work(uv_work_t *work, int status)
+{
+	(void)status;
+	free(work);
+}
+
+/* Worker. */
+static void sweep(uv_work_t *work)
+{
+	const struct daemon *daemon = work->data;
+	size_t count = private_folder_sweep();
+	if (count > 0) {
+		log_write(&daemon->log, LOG_INFO, "main",
+			"%zu private folder%s of GPU traces removed that killed daemons had left", count,
+			count == 1 ? "" : "s");
+	}
+}
+
+static void start_sweep(struct daemon *daemon)
+{
+	uv_work_t *work = malloc(sizeof(*work));
+	if (work != NULL) {
+		work->data = daemon;
+	}
+	if (work != NULL && uv_queue_work(daemon->loop, work, sweep, free_work) != 0) {
+		free(work);
+	}
+}
+
 /* What the last daemon left unfinished. Each of them that ends is looked at, as the end of any other. */
 static void recover(struct daemon *daemon)
 {
@@ -258,12 +288,6 @@ static void do_nothing(uv_work_t *work)
 	(void)work;
 }
 
-static void free_work(uv_work_t *work, int status)
-{
-	(void)status;
-	free(work);
-}
-
 /* The loop's worker threads are made by the first work: now, and without signals, which are for the main thread to take or to block. */
 static void start_workers(uv_loop_t *loop)
 {
@@ -291,6 +315,7 @@ static int run(struct program *program)
 	}
 	shutdown_init(&program->shutdown, daemon, program->options.idle_exit_ms);
 	recover(daemon);
+	start_sweep(daemon);
 	log_write(&daemon->log, LOG_INFO, "main",
 		"profd " PROFD_VERSION " listens on %s, keeps captures in %s", server_path(daemon->server),
 		program->options.data_dir);

@@ -21,6 +21,7 @@
  * fail in programs that enable extensions which it does not know. Each armed program has a folder of its own:
  *
  *   socket                                                 what the layer connects to
+ *   owner                                                  locked as long as this daemon lives (private_folder.h)
  *   vulkan/implicit_layer.d/VkLayer_profd_gpu.json         ours, where PROFD_GPU is 1
  *   renderdoc/vulkan/implicit_layer.d/renderdoc.json       RenderDoc's, where PROFD_GPU_RENDERDOC is 1
  *
@@ -38,6 +39,7 @@
 struct gpu_armed {
 	enum gpu_api api;
 	char folder[PRIVATE_FOLDER_BYTES]; /* 0700, ours alone; "" until it is made */
+	int folder_lock;                   /* owned; -1 */
 	struct channel *channel;
 	VEC(char *) additions; /* owned texts; NULL-terminated once complete */
 	char **surroundings;   /* owned, environment_copy's; NULL */
@@ -120,7 +122,7 @@ static bool keep_surroundings(struct gpu_armed *armed, const char *const *old, s
 	return armed->surroundings != NULL || out_of_memory(err);
 }
 
-static void close_folder(int fd)
+static void close_fd(int fd)
 {
 	if (fd >= 0) {
 		close(fd);
@@ -135,8 +137,8 @@ static bool put(int data_dir, const char *name, json_t *manifest, struct error *
 	int layers = vulkan >= 0 ? files_make_folder(vulkan, LAYERS_NAME, err) : -1;
 	bool ok = text != NULL ? layers >= 0 && files_put(layers, name, text, strlen(text), err)
 						   : out_of_memory(err);
-	close_folder(layers);
-	close_folder(vulkan);
+	close_fd(layers);
+	close_fd(vulkan);
 	free(text);
 	json_decref(manifest);
 	return ok;
@@ -151,8 +153,8 @@ static bool fill_folder(
 			  put(folder, LAYER_NAME, manifest_layer(places->layer_manifest, places->layer), err) &&
 			  put(second, RENDERDOC_NAME,
 				  manifest_renderdoc(places->renderdoc_manifest, places->renderdoc), err);
-	close_folder(second);
-	close_folder(folder);
+	close_fd(second);
+	close_fd(folder);
 	return ok;
 }
 
@@ -163,6 +165,7 @@ static void finish(struct gpu_armed *armed)
 	}
 	channel_close(armed->channel);
 	private_folder_remove(armed->folder);
+	close_fd(armed->folder_lock);
 	for (size_t i = 0; i < armed->additions.len; i++) {
 		free(armed->additions.items[i]);
 	}
@@ -189,11 +192,13 @@ static struct gpu_armed *arm(const struct gpu_arming *arming, struct error *err)
 		return NULL;
 	}
 	armed->api = arming->api;
+	armed->folder_lock = -1;
 	if (!places_find(arming->environment, &places, err)) {
 		free(armed);
 		return NULL;
 	}
-	bool ok = private_folder_make(armed->folder, err) &&
+	armed->folder_lock = private_folder_make(armed->folder, err);
+	bool ok = armed->folder_lock >= 0 &&
 			  (armed->api == GPU_GL || fill_folder(armed, &places, err)) &&
 			  open_channel(armed, arming, err) && make_additions(armed, &places, arming, err);
 	if (ok) {

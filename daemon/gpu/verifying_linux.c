@@ -33,7 +33,7 @@ struct verifying {
 	unsigned limit_ms;
 	char reader_path[PATH_MAX];
 	char folder[PRIVATE_FOLDER_BYTES]; /* 0700, ours alone; "" when there is none */
-	int folder_fd;                     /* owned; -1 */
+	int folder_fd, folder_lock;        /* owned; -1 */
 	char *path;                        /* owned */
 	pid_t pid;
 	uv_timer_t timer; /* the limit, or another try to reap */
@@ -69,7 +69,8 @@ bool verifying_find(const char *program, char *path, size_t size)
 static bool make_folder(struct verifying *verifying)
 {
 	struct error err = {0};
-	if (private_folder_make(verifying->folder, &err)) {
+	verifying->folder_lock = private_folder_make(verifying->folder, &err);
+	if (verifying->folder_lock >= 0) {
 		verifying->folder_fd = files_open_folder(verifying->folder, true, &err);
 	}
 	if (verifying->folder_fd < 0) {
@@ -82,6 +83,9 @@ static void release(struct verifying *verifying)
 {
 	if (verifying->folder_fd >= 0) {
 		close(verifying->folder_fd);
+	}
+	if (verifying->folder_lock >= 0) {
+		close(verifying->folder_lock);
 	}
 	free(verifying->path);
 	free(verifying);
@@ -323,7 +327,7 @@ struct verifying *verifying_start(const struct verifying_options *options, struc
 	verifying->done = options->done;
 	verifying->context = options->context;
 	verifying->limit_ms = options->limit_ms;
-	verifying->folder_fd = -1;
+	verifying->folder_fd = verifying->folder_lock = -1;
 	verifying->verdict.is = VERDICT_UNREAD;
 	snprintf(verifying->limit_text, sizeof(verifying->limit_text), "it took longer than %u ms",
 		options->limit_ms);

@@ -1,13 +1,14 @@
 """LaunchProcess {gpu}: what an armed program finds in its environment, and who is listened to on its socket."""
 import json
 import os
+import signal
 import socket
 import stat
 import time
 
 from fake_gpu_layer import LINE_BYTES, Layer, environment_of, line
 from gpu_stage import PROGRAM, Stage
-from harness import main, skip
+from harness import Daemon, main, skip, wait_until
 
 ARMING = {"PROFD_GPU", "PROFD_GPU_SOCKET", "PROFD_GPU_TOKEN", "PROFD_GPU_LIBRARY", "PROFD_GPU_DEVICE", "PROFD_GPU_RENDERDOC",
           "XDG_DATA_DIRS", "LD_PRELOAD", "WGPU_DEBUG"}
@@ -95,6 +96,27 @@ def test_a_program_that_does_not_start_leaves_nothing():
         while stage.daemon.descriptors() != before and time.monotonic() < end:
             time.sleep(0.05)
         assert stage.daemon.descriptors() == before
+
+
+def test_a_killed_daemons_folders_are_removed_by_the_next_and_no_others():
+    with Stage(check_exit=False) as stage:
+        pid = stage.launch(on_daemon_exit="leave", stdio="null")
+        left = stage.folders()
+        with Daemon(env=stage.daemon.env) as other:
+            # A program that lives on while its daemon does.
+            client = other.connect()
+            client.call("LaunchProcess", argv=PROGRAM, build_id="engine", gpu={})
+            used = stage.folders() - left
+            assert len(left) == len(used) == 1
+            stage.daemon.process.kill()
+            stage.daemon.process.wait()
+            stage.daemon.clients.clear()
+            try:
+                stage.daemon.start()
+                wait_until(lambda: stage.folders() == used, 10, "the end of the folder that was left")
+                assert "1 private folder of GPU traces removed" in stage.daemon.log()
+            finally:
+                os.kill(pid, signal.SIGKILL)
 
 
 def refused(stage, pid, data, greet=True):

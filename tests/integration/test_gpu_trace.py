@@ -244,7 +244,7 @@ def test_a_killed_daemons_trace_is_told_as_interrupted():
                 stage.daemon.process.kill()
                 stage.daemon.process.wait()
                 assert layer.is_closed()
-            with Daemon(data_dir=stage.daemon.data_dir) as again:
+            with Daemon(data_dir=stage.daemon.data_dir, env=stage.daemon.env) as again:
                 client = again.connect()
                 record_ = client.call("WaitCapture", capture_id=capture_id)
                 assert record_["kind"] == "gpu" and record_["state"] == "failed" and record_["first_frame"] == 3, record_
@@ -254,7 +254,6 @@ def test_a_killed_daemons_trace_is_told_as_interrupted():
                 client.call("DeleteCapture", capture_id=capture_id)
         finally:
             os.kill(pid, signal.SIGKILL)
-            stage.before = stage.folders()
 
 
 if __name__ == "__main__":
