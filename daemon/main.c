@@ -152,6 +152,7 @@ static bool open_captures(struct program *program, struct error *err)
 		.log = &daemon->log,
 		.events = daemon->events,
 		.store = daemon->store,
+		.processes = daemon->processes,
 		.analyzer_path = program->analyzer_path,
 		.keep = program->options.keep,
 	};
@@ -189,7 +190,7 @@ static bool open_daemon(struct program *program, struct error *err)
 		   programs_find(
 			   "profd-analyzer", program->analyzer_path, sizeof(program->analyzer_path), err) &&
 		   open_server(program, err) && lock_data_dir(program, err) &&
-		   open_captures(program, err) && open_processes(program, err);
+		   open_processes(program, err) && open_captures(program, err);
 }
 
 static void close_daemon(struct program *program)

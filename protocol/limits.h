@@ -15,6 +15,7 @@
 #define LIMIT_EXITED_BUILDS      256 /* remembered */
 #define LIMIT_EXITED_BUILD_MS    (60 * 60 * 1000)
 #define LIMIT_RUNNING_CAPTURES   16
+#define LIMIT_HELPERS            32 /* of those, and of recoveries, that are to die with the daemon */
 #define LIMIT_SYMBOLIZINGS       4                /* captures whose names are made again at once */
 #define LIMIT_INTEGER            9007199254740992 /* 2^53: beyond it JavaScript is not exact */
 

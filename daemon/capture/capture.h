@@ -38,6 +38,7 @@ struct captures_options {
 	const struct log *log;
 	struct events *events;
 	struct store *store;
+	struct processes *processes; /* NULL: nothing that it starts dies with it */
 	const char *analyzer_path;
 	struct captures_keep keep;
 };

@@ -52,6 +52,7 @@ void trace_verifying_begin(struct capture *capture)
 	const char *path = json_string_value(json_object_get(capture->record.trace, "trace_path"));
 	struct verifying_options options = {
 		.loop = capture->captures->options.loop,
+		.processes = capture->captures->options.processes,
 		.reader = tracing->program->backend->reader,
 		.path = path != NULL ? path : "",
 		.bytes = tracing->document_bytes,

@@ -9,6 +9,8 @@
 
 #include "gpu/verdict.h"
 
+struct processes;
+
 /*
  * Has a whole document read by the program of those whose format it is: a child of its own process group, without input, with limits, and with a private
  * folder for all that it writes, which is gone afterwards. What is not read is not called broken. Loop thread.
@@ -27,6 +29,8 @@ struct verifying_reader {
 
 struct verifying_options {
 	uv_loop_t *loop;
+	struct processes
+		*processes; /* the reader dies with the daemon by process/helpers.h; NULL: it does not */
 	const struct verifying_reader *reader;
 	const char *path; /* the document's; borrowed for the call */
 	uint64_t bytes;   /* and its size */

@@ -17,6 +17,7 @@
 #include "base/files.h"
 #include "gpu/private_folder.h"
 #include "gpu/verdict.h"
+#include "process/helpers.h"
 #include "process/pidfd.h"
 #include "process/spawning.h"
 #include "protocol/limits.h"
@@ -28,6 +29,7 @@
 
 struct verifying {
 	const struct verifying_reader *reader;
+	struct processes *processes;
 	void (*done)(void *context, const struct verdict *verdict);
 	void *context;
 	unsigned limit_ms;
@@ -169,6 +171,7 @@ static void exited(struct pidfd_watch *watch)
 		return;
 	}
 	end_group(verifying);
+	helpers_remove(verifying->processes, verifying->pid);
 	int code = waitid(P_PID, (id_t)verifying->pid, &verifying->info, WEXITED | WNOHANG);
 	if (code == 0 && verifying->info.si_pid == 0) {
 		/* Whoever traces it has not let go of it yet. */
@@ -276,6 +279,7 @@ static bool run(struct verifying *verifying, uint64_t bytes)
 			verifying->reader_path, strerror(code));
 		return false;
 	}
+	helpers_add(verifying->processes, verifying->pid);
 	set_limits(verifying, bytes);
 	return true;
 }
@@ -289,6 +293,7 @@ static bool watch(struct verifying *verifying, uv_loop_t *loop)
 	verifying->exit.context = verifying;
 	if (!pidfd_watch_open(&verifying->exit, loop, verifying->pid, &err)) {
 		end_group(verifying);
+		helpers_remove(verifying->processes, verifying->pid);
 		while (waitpid(verifying->pid, NULL, 0) < 0 && errno == EINTR) {
 		}
 		snprintf(verifying->verdict.why, sizeof(verifying->verdict.why), "%.500s", err.message);
@@ -324,6 +329,7 @@ struct verifying *verifying_start(const struct verifying_options *options, struc
 		return NULL;
 	}
 	verifying->reader = options->reader;
+	verifying->processes = options->processes;
 	verifying->done = options->done;
 	verifying->context = options->context;
 	verifying->limit_ms = options->limit_ms;

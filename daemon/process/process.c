@@ -19,6 +19,9 @@ static void tell_guard(struct guard *guard)
 			guard_list(guard, process->pid);
 		}
 	}
+	for (size_t i = 0; i < processes->helper_count; i++) {
+		guard_list(guard, processes->helpers[i]);
+	}
 }
 
 struct processes *processes_create(uv_loop_t *loop, const char *gate_path, struct error *err)

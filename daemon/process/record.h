@@ -92,6 +92,8 @@ struct processes {
 	int data_fd;          /* borrowed; -1: there is no data folder */
 	const char *data_dir; /* borrowed */
 	struct guard guard;
+	pid_t helpers[LIMIT_HELPERS]; /* that the guard knows; helpers.h */
+	size_t helper_count;
 	struct process *first, *last; /* those in the table */
 	size_t alive, exited;
 	uint64_t next_id;

@@ -125,6 +125,17 @@ def test_a_reader_that_hangs_does_not_hold_the_daemons_end():
             gone(found)
 
 
+def test_a_reader_that_hangs_dies_with_a_daemon_that_is_killed():
+    with Stage(reader=HANGS, check_exit=False) as stage, stage.layer(stage.launch()) as layer:
+        layer.device()
+        recorded(stage, layer)
+        found = pids(stage)
+        stage.daemon.process.kill()
+        stage.daemon.process.wait()
+        gone(found)
+        stage.before = stage.folders()
+
+
 def test_a_reader_that_hangs_is_ended_with_a_trace_that_is_thrown_away():
     with Stage(reader=HANGS) as stage, stage.program() as (_, layer):
         capture_id = recorded(stage, layer)
