@@ -1,5 +1,8 @@
 #include "capture/document.h"
 
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,13 +21,18 @@ static bool missing(struct error *err, const char *path, const char *why)
 						   "/tmp/RenderDoc, while the program runs");
 }
 
+static uint64_t written_us(const struct stat *status)
+{
+	return (uint64_t)status->st_mtim.tv_sec * 1000000 + (uint64_t)status->st_mtim.tv_nsec / 1000;
+}
+
 /* Is it a document? */
-static bool check(int fd, const char *path, const char *magic, uint64_t *bytes, struct error *err)
+static bool check(struct document *document, const char *path, const char *magic, struct error *err)
 {
 	char head[MAGIC_BYTES];
 	struct stat status;
 	size_t len = strlen(magic);
-	if (fstat(fd, &status) != 0) {
+	if (fstat(document->fd, &status) != 0) {
 		return error_errno(err, "examine %.1024s", path);
 	}
 	if (status.st_uid != geteuid()) {
@@ -33,31 +41,89 @@ static bool check(int fd, const char *path, const char *magic, uint64_t *bytes, 
 	if (status.st_size == 0) {
 		return missing(err, path, "is empty");
 	}
-	if (pread(fd, head, len, 0) != (ssize_t)len || memcmp(head, magic, len) != 0) {
+	if (pread(document->fd, head, len, 0) != (ssize_t)len || memcmp(head, magic, len) != 0) {
 		error_set(err, ERROR_IO,
 			"the document %.1024s does not begin with %s: it was not completed", path, magic);
 		return error_detail(err, "document_broken");
 	}
-	*bytes = (uint64_t)status.st_size;
-	return files_sync(fd, err);
+	document->bytes = (uint64_t)status.st_size;
+	document->written_us = written_us(&status);
+	return files_sync(document->fd, err);
+}
+
+static bool open_one(int folder_fd, const char *name, const char *path, const char *magic,
+	struct document *document, struct error *err)
+{
+	struct error reason = {0};
+	*document = DOCUMENT_NONE;
+	document->fd = files_open(folder_fd, name, &reason);
+	if (document->fd < 0) {
+		return missing(err, path, "cannot be opened");
+	}
+	if (!check(document, path, magic, err)) {
+		document_close(document);
+		return false;
+	}
+	return true;
 }
 
 bool document_take(int folder_fd, const char *path, const char *magic, const char *final_name,
-	uint64_t *bytes, struct error *err)
+	struct document *document, struct error *err)
 {
-	struct error reason = {0};
 	const char *slash = strrchr(path, '/');
 	const char *name = slash != NULL ? slash + 1 : path;
 	if (strncmp(name, ARTIFACT_DOCUMENT_PREFIX, strlen(ARTIFACT_DOCUMENT_PREFIX)) != 0) {
 		return missing(err, path, "is not where it was to be");
 	}
-	int fd = files_open(folder_fd, name, &reason);
-	if (fd < 0) {
-		return missing(err, path, "cannot be opened");
+	if (!open_one(folder_fd, name, path, magic, document, err)) {
+		return false;
 	}
-	bool ok = check(fd, path, magic, bytes, err);
-	close(fd);
 	/* Of several documents that begin alike, the one that was told of is kept. */
-	return ok && files_rename(folder_fd, name, final_name, err) && files_sync(folder_fd, err) &&
-		   contents_remove_documents(folder_fd, err);
+	bool ok = files_rename(folder_fd, name, final_name, err) && files_sync(folder_fd, err) &&
+			  contents_remove_documents(folder_fd, err);
+	if (!ok) {
+		document_close(document);
+	}
+	return ok;
+}
+
+bool document_open(int folder_fd, const char *magic, const char *final_name,
+	struct document *document, struct error *err)
+{
+	return open_one(folder_fd, final_name, final_name, magic, document, err);
+}
+
+void document_close(struct document *document)
+{
+	if (document->fd >= 0) {
+		close(document->fd);
+	}
+	document->fd = -1;
+}
+
+struct newest {
+	char *name;
+	struct stat *status;
+	bool is_found;
+};
+
+static bool look(int folder_fd, const char *name, void *context)
+{
+	struct newest *newest = context;
+	struct stat status;
+	if (fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
+		status.st_size > 0 &&
+		(!newest->is_found || written_us(&status) > written_us(newest->status))) {
+		snprintf(newest->name, NAME_MAX + 1, "%s", name);
+		*newest->status = status;
+		newest->is_found = true;
+	}
+	return true;
+}
+
+bool document_find(int folder_fd, char *name, struct stat *status)
+{
+	struct newest newest = {.name = name, .status = status};
+	contents_each_document(folder_fd, look, &newest);
+	return newest.is_found;
 }

@@ -17,7 +17,7 @@
 
 /*
  * The inside of a capture, for this folder alone: starting.c has its beginning, capture.c its life, ending.c its end; tracing.h has GPU traces;
- * recovery.c begins again what another daemon had begun, deleting.c and retention.c let go of what has ended, symbolizing.c names it again.
+ * recovery.c (of GPU traces trace_recovery.h) begins again what another daemon had begun, deleting.c and retention.c let go of what has ended, symbolizing.c names it again.
  */
 #define CAPTURE_ANALYZER_STALL_MS 60000 /* so long an analyzer may be silent */
 
@@ -90,7 +90,7 @@ struct capture {
 	bool commit_ok;
 	struct error commit_error;
 	struct capture_wait *waits;
-	struct tracing *tracing;   /* owned; NULL: it samples, or is a recovery */
+	struct tracing *tracing;   /* owned; NULL: it samples, or is a recovery that waits */
 	struct recovery *recovery; /* owned; NULL: it was begun by this daemon */
 	uint64_t bytes;            /* the worker's: of its files, after the end */
 };
@@ -129,6 +129,10 @@ bool starting_check_process(const struct process *process, struct error *err);
 
 /* recovery.c */
 void recovery_destroy(struct recovery *recovery);
+/* The warning of one that is finished: up to when it was gathered, and whether that was its end. */
+void recovery_warn(struct capture *capture, uint64_t until_us, bool has_end);
+/* Ends it as interrupted; why goes on behind "and". */
+void recovery_interrupt(struct capture *capture, const char *why);
 const struct pipeline_image *recovery_images(const struct recovery *recovery, size_t *count);
 bool recovery_has_same_kernel(const struct recovery *recovery);
 /* Begins the oldest that waits, unless one is at work or the daemon ends. */

@@ -9,6 +9,7 @@
 #include "capture/images.h"
 #include "capture/recording.h"
 #include "capture/salvage.h"
+#include "capture/trace_recovery.h"
 #include "protocol/limits.h"
 #include "protocol/names.h"
 #include "store/contents.h"
@@ -61,12 +62,12 @@ static void describe_time(uint64_t unix_us, char text[64])
 	snprintf(text + len, 64 - len, ".%03u UTC", (unsigned)(unix_us / 1000 % 1000));
 }
 
-static void warn(struct capture *capture, uint64_t until_us)
+void recovery_warn(struct capture *capture, uint64_t until_us, bool has_end)
 {
 	char until[64], message[256];
 	describe_time(until_us, until);
 	snprintf(message, sizeof(message),
-		capture->recovery->salvage.has_end
+		has_end
 			? "profd ended while this capture was being written; it was gathered up to its end at "
 			  "%s"
 			: "profd ended while this capture ran; what was gathered up to %s is here",
@@ -85,7 +86,7 @@ static void set_times(struct capture *capture)
 	}
 	record->ended_unix_us = until_us;
 	record->elapsed_ms = (until_us - record->started_unix_us) / 1000;
-	warn(capture, until_us);
+	recovery_warn(capture, until_us, salvage->has_end);
 }
 
 /* As commands name a build: an integer and its digits are the same. */
@@ -138,15 +139,20 @@ static bool create_artifacts(struct capture *capture, struct error *err)
 	return artifacts_create(&capture->artifacts, err);
 }
 
-static void fail_interrupted(struct capture *capture)
+void recovery_interrupt(struct capture *capture, const char *why)
 {
 	struct error err = {0};
-	const struct recovery *recovery = capture->recovery;
 	error_set(&err, ERROR_INTERRUPTED, "profd ended before the capture %s had ended, and %s",
-		capture->record.id,
-		recovery->is_read ? "its journal holds no samples" : recovery->err.message);
+		capture->record.id, why);
 	error_hint(&err, "record it again; what was kept is in its folder");
 	ending_fail(capture, &err);
+}
+
+static void fail_interrupted(struct capture *capture)
+{
+	const struct recovery *recovery = capture->recovery;
+	recovery_interrupt(
+		capture, recovery->is_read ? "its journal holds no samples" : recovery->err.message);
 }
 
 /* What says nothing about the capture but about us: it fails with that. */
@@ -185,16 +191,14 @@ static void read_journal(uv_work_t *work)
 	struct capture *capture = work->data;
 	struct recovery *recovery = capture->recovery;
 	struct error err = {0};
+	if (capture->record.trace != NULL) {
+		return; /* why, says err */
+	}
 	if (capture->folder.fd >= 0 && !clear_outputs(&capture->folder, &err) &&
 		recovery->err.code == ERROR_NONE) {
 		recovery->err = err;
 	}
 	if (capture->discard || recovery->err.code != ERROR_NONE) {
-		return;
-	}
-	if (capture->record.trace != NULL) {
-		/* The program kept it in its memory until the end. */
-		error_set(&recovery->err, ERROR_INTERRUPTED, "what it recorded of the GPU's work is lost");
 		return;
 	}
 	capture->journal_fd = files_open(capture->folder.fd, ARTIFACT_JOURNAL, &recovery->err);
@@ -256,6 +260,10 @@ static void begin(struct capture *capture)
 		count_attempt(capture);
 	}
 	log_write(captures->options.log, LOG_INFO, "capture", "the recovery of %s begins", id);
+	if (capture->record.trace != NULL && recovery->err.code == ERROR_NONE &&
+		trace_recovery_begin(capture, &recovery->err)) {
+		return;
+	}
 	capture->work.data = capture;
 	uv_queue_work(captures->options.loop, &capture->work, read_journal, journal_read);
 }

@@ -134,20 +134,41 @@ static void add_artifact(
 	json_array_append_new(json_object_get(trace, "artifacts"), artifact);
 }
 
-void trace_record_set_document(json_t *trace, const char *folder, const char *name, uint64_t bytes,
-	uint64_t first_frame, uint64_t last_frame)
+void trace_record_clear_document(json_t *trace)
+{
+	json_object_set_new(trace, "artifacts", json_array());
+	json_object_set_new(trace, "trace_path", json_null());
+}
+
+void trace_record_set_document(json_t *trace, const char *folder, const char *name, uint64_t bytes)
 {
 	char path[PATH_BYTES];
+	trace_record_clear_document(trace);
 	add_artifact(trace, folder, name, bytes, path);
 	set_text(trace, "trace_path", path);
+}
+
+void trace_record_set_frames(json_t *trace, uint64_t first_frame, uint64_t last_frame)
+{
 	set_count(trace, "first_frame", first_frame);
 	set_count(trace, "last_frame", last_frame);
+}
+
+bool trace_record_is_told(const json_t *trace)
+{
+	return json_is_integer(json_object_get(trace, "last_frame")) &&
+		   json_is_string(json_object_get(trace, "trace_path"));
+}
+
+void trace_record_add_list(json_t *trace, const char *folder, uint64_t bytes)
+{
+	char path[PATH_BYTES];
+	add_artifact(trace, folder, ARTIFACT_SHADERS, bytes, path);
 }
 
 void trace_record_set_shaders(
 	json_t *trace, const char *folder, const struct trace_shaders_counts *counts)
 {
-	char path[PATH_BYTES];
 	json_t *shaders = json_object();
 	set_count(shaders, "total", counts->total);
 	set_count(shaders, "with_source", counts->with_source);
@@ -155,7 +176,7 @@ void trace_record_set_shaders(
 	set_count(shaders, "left_out", counts->left_out);
 	json_object_set_new(trace, "shaders", shaders);
 	if (counts->list_bytes > 0) {
-		add_artifact(trace, folder, ARTIFACT_SHADERS, counts->list_bytes, path);
+		trace_record_add_list(trace, folder, counts->list_bytes);
 	}
 }
 

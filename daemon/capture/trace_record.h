@@ -24,12 +24,18 @@ json_t *trace_record_restore(const json_t *kept);
 void trace_record_set_status(json_t *trace, const struct gpu_status *status, bool has_begun);
 /* mono_us 0: not known. */
 void trace_record_set_begin(json_t *trace, uint64_t first_frame, uint64_t mono_us);
-/* The document, under its final name in folder. */
-void trace_record_set_document(json_t *trace, const char *folder, const char *name, uint64_t bytes,
-	uint64_t first_frame, uint64_t last_frame);
-/* Its shaders, beside it. */
+/* The document, under its final name in folder; whatever else was an artifact is none any more. */
+void trace_record_set_document(json_t *trace, const char *folder, const char *name, uint64_t bytes);
+/* There is none. */
+void trace_record_clear_document(json_t *trace);
+/* Those that are in it. */
+void trace_record_set_frames(json_t *trace, uint64_t first_frame, uint64_t last_frame);
+/* Its writer had told of it, and of its frames: it is more than the next daemon could know. */
+bool trace_record_is_told(const json_t *trace);
+/* Its shaders, beside it; and their list alone. */
 void trace_record_set_shaders(
 	json_t *trace, const char *folder, const struct trace_shaders_counts *counts);
+void trace_record_add_list(json_t *trace, const char *folder, uint64_t bytes);
 /* Whether it was read to its end by who can. */
 void trace_record_set_verified(json_t *trace, bool is_verified);
 

@@ -93,6 +93,14 @@ void trace_shaders_add(struct trace_shaders *shaders, const struct gpu_shader *s
 	json_array_append_new(module->uses, use);
 }
 
+void trace_shaders_add_found(struct trace_shaders *shaders, const char *hash, uint64_t bytes)
+{
+	struct gpu_shader shader = {.hash = hash, .bytes = bytes};
+	if (shaders->modules.len == GPU_WIRE_SHADERS || find_or_add(shaders, &shader) == NULL) {
+		shaders->left_out++;
+	}
+}
+
 void trace_shaders_leave_out(struct trace_shaders *shaders, uint64_t count)
 {
 	shaders->left_out += count;

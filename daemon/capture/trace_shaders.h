@@ -30,6 +30,8 @@ void trace_shaders_destroy(struct trace_shaders *shaders);
 
 /* More than GPU_WIRE_SHADERS are left out. */
 void trace_shaders_add(struct trace_shaders *shaders, const struct gpu_shader *shader);
+/* One that is there although nobody told of it: who used it is not known. */
+void trace_shaders_add_found(struct trace_shaders *shaders, const char *hash, uint64_t bytes);
 void trace_shaders_leave_out(struct trace_shaders *shaders, uint64_t count);
 
 /* Blocking. Whatever goes wrong leaves shaders out, and nothing half made. */

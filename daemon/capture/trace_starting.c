@@ -57,12 +57,15 @@ static bool create_tracing(
 		return error_set(err, ERROR_LIMIT_EXCEEDED, "no memory for a GPU trace");
 	}
 	capture->tracing = tracing;
+	tracing->backend = options->program->backend;
+	tracing->document = DOCUMENT_NONE;
 	tracing->shaders = shaders;
 	tracing->program = gpu_program_hold(options->program);
 	tracing->range = options->range;
 	tracing->range.path_template = path;
 	tracing->duration_ms = options->duration_ms;
 	tracing->timeout_ms = options->timeout_ms;
+	tracing->is_vouched = true;
 	tracing->is_verified = options->verify;
 	tracing->ending.range = &tracing->range;
 	tracing->told.frame = -1;
@@ -76,7 +79,7 @@ static bool create_tracing(
 static bool start(struct capture *capture, struct error *err)
 {
 	struct tracing *tracing = capture->tracing;
-	const struct gpu_backend *backend = tracing->program->backend;
+	const struct gpu_backend *backend = tracing->backend;
 	if (!backend->start(tracing->program->armed, &tracing->range, err)) {
 		return false;
 	}

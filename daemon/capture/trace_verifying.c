@@ -18,11 +18,26 @@ static void warn_unread(struct capture *capture, const struct verdict *verdict)
 static void fail_broken(struct capture *capture, const struct verdict *verdict)
 {
 	struct error err = {0};
-	const struct gpu_backend *backend = capture->tracing->program->backend;
+	const struct gpu_backend *backend = capture->tracing->backend;
 	error_set(&err, ERROR_IO, "the document cannot be read again: %s", verdict->why);
 	error_detail(&err, "document_broken");
 	error_hint(
 		&err, "it was kept as %.600s/%s; record it again", capture->folder.path, backend->document);
+	ending_fail(capture, &err);
+}
+
+/* The program that wrote it said nothing any more: it may be half of one. */
+static void fail_unread(struct capture *capture, const struct verdict *verdict)
+{
+	struct error err = {0};
+	const struct gpu_backend *backend = capture->tracing->backend;
+	error_set(&err, ERROR_INTERRUPTED,
+		"profd ended before the capture %s had ended, and whether the document that the program "
+		"left is whole could not be found out: %s",
+		capture->record.id, verdict->why);
+	error_detail(&err, "not_verified");
+	error_hint(&err, "it was kept as %.600s/%s: open it%s%s", capture->folder.path,
+		backend->document, verdict->hint[0] != '\0' ? "; " : "", verdict->hint);
 	ending_fail(capture, &err);
 }
 
@@ -39,6 +54,10 @@ static void document_judged(void *context, const struct verdict *verdict)
 		fail_broken(capture, verdict);
 		return;
 	}
+	if (verdict->is == VERDICT_UNREAD && !capture->tracing->is_vouched) {
+		fail_unread(capture, verdict);
+		return;
+	}
 	if (verdict->is == VERDICT_UNREAD) {
 		warn_unread(capture, verdict);
 	}
@@ -53,9 +72,9 @@ void trace_verifying_begin(struct capture *capture)
 	struct verifying_options options = {
 		.loop = capture->captures->options.loop,
 		.processes = capture->captures->options.processes,
-		.reader = tracing->program->backend->reader,
+		.reader = tracing->backend->reader,
 		.path = path != NULL ? path : "",
-		.bytes = tracing->document_bytes,
+		.bytes = tracing->document.bytes,
 		.limit_ms = LIMIT_GPU_VERIFY_MS,
 		.done = document_judged,
 		.context = capture,

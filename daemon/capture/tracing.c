@@ -4,10 +4,11 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "capture/document.h"
 #include "capture/recording.h"
 #include "capture/trace_record.h"
+#include "capture/trace_recovery.h"
 #include "capture/trace_shaders.h"
+#include "capture/trace_taking.h"
 #include "capture/trace_verifying.h"
 #include "capture/tracing.h"
 #include "protocol/limits.h"
@@ -31,11 +32,12 @@ void tracing_destroy(struct tracing *tracing)
 		return;
 	}
 	if (tracing->is_listening) {
-		tracing->program->backend->listen(tracing->program->armed, NULL, NULL);
+		tracing->backend->listen(tracing->program->armed, NULL, NULL);
 	}
 	gpu_program_release(tracing->program);
 	free((char *)tracing->range.path_template);
 	free(tracing->document_path);
+	document_close(&tracing->document);
 	trace_shaders_destroy(tracing->shaders);
 	free(tracing);
 }
@@ -44,14 +46,14 @@ static void stop_listening(struct tracing *tracing)
 {
 	if (tracing->is_listening) {
 		tracing->is_listening = false;
-		tracing->program->backend->listen(tracing->program->armed, NULL, NULL);
+		tracing->backend->listen(tracing->program->armed, NULL, NULL);
 	}
 }
 
 void tracing_take_status(struct capture *capture)
 {
 	struct tracing *tracing = capture->tracing;
-	tracing->program->backend->status(tracing->program->armed, &tracing->ending.status);
+	tracing->backend->status(tracing->program->armed, &tracing->ending.status);
 	trace_record_set_status(
 		capture->record.trace, &tracing->ending.status, tracing->ending.has_begun);
 }
@@ -106,22 +108,12 @@ static bool begin_end(struct capture *capture, const char *reason)
 	return true;
 }
 
-static void fail(struct capture *capture, const struct error *err)
-{
-	if (capture->discard) {
-		ending_cancel(capture);
-	} else {
-		contents_remove_documents(capture->folder.fd, NULL);
-		ending_fail(capture, err);
-	}
-}
-
 /* Worker: whether any program could have been recorded here. */
 static void ask_machine(uv_work_t *work)
 {
 	struct capture *capture = work->data;
 	struct tracing *tracing = capture->tracing;
-	const struct gpu_backend *backend = tracing->program->backend;
+	const struct gpu_backend *backend = tracing->backend;
 	struct gpu_finding finding;
 	tracing->is_machine_good =
 		backend->probe(backend->surroundings(tracing->program->armed), &finding, &tracing->error);
@@ -136,7 +128,7 @@ static void machine_asked(uv_work_t *work, int status)
 		tracing->error = (struct error){0};
 		trace_failure_explain(&tracing->ending, &tracing->error);
 	}
-	fail(capture, &tracing->error);
+	trace_taking_fail(capture, &tracing->error);
 }
 
 /* There is no document, and none will come. */
@@ -149,13 +141,13 @@ static void conclude(struct capture *capture, const char *reason)
 	}
 	tracing->ending.waited_ms = (capture->ended_ns - capture->armed_ns) / 1000000;
 	if (capture->failure.code != ERROR_NONE || capture->discard) {
-		fail(capture, &capture->failure);
+		trace_taking_fail(capture, &capture->failure);
 	} else if (trace_failure_needs_probe(&tracing->ending)) {
 		capture->work.data = capture;
 		uv_queue_work(capture->captures->options.loop, &capture->work, ask_machine, machine_asked);
 	} else {
 		trace_failure_explain(&tracing->ending, &err);
-		fail(capture, &err);
+		trace_taking_fail(capture, &err);
 	}
 }
 
@@ -182,19 +174,20 @@ static void no_answer(uv_timer_t *timer)
 		error_detail(&err, "no_answer");
 		error_hint(&err, "the program hangs, or a debugger holds it: stop it");
 	}
-	fail(capture, &err);
+	trace_taking_fail(capture, &err);
 }
 
 void tracing_stop(struct capture *capture, const char *reason)
 {
 	struct tracing *tracing = capture->tracing;
 	trace_verifying_hasten(capture, reason);
+	trace_recovery_hasten(capture, reason);
 	if (capture->phase > CAPTURE_SAMPLING || tracing->is_asked_to_stop) {
 		return;
 	}
 	tracing->is_asked_to_stop = true;
 	capture->record.reason = reason;
-	if (!tracing->program->backend->stop(tracing->program->armed)) {
+	if (!tracing->backend->stop(tracing->program->armed)) {
 		uv_timer_start(&capture->defer, conclude_later, 0, 0);
 		return;
 	}
@@ -209,88 +202,6 @@ static void time_over(uv_timer_t *timer)
 }
 
 /* The document. */
-
-/* Worker. */
-static void take_document(uv_work_t *work)
-{
-	struct capture *capture = work->data;
-	struct tracing *tracing = capture->tracing;
-	const struct gpu_backend *backend = tracing->program->backend;
-	/* Before the document, because what is temporary goes with that. */
-	trace_shaders_take(tracing->shaders, capture->folder.fd, &tracing->shader_counts);
-	tracing->is_document_good = document_take(capture->folder.fd, tracing->document_path,
-		backend->magic, backend->document, &tracing->document_bytes, &tracing->error);
-	if (!tracing->is_document_good) {
-		contents_remove(capture->folder.fd, CONTENTS_SHADERS, NULL);
-	}
-}
-
-/* Of the frames that were asked for; 0: no number of them was. */
-static uint64_t frames_asked(const struct gpu_range *range)
-{
-	return range->has_frames ? range->last - range->first + 1 : range->next;
-}
-
-static void warn_of_range(struct capture *capture)
-{
-	const struct tracing *tracing = capture->tracing;
-	uint64_t asked = frames_asked(&tracing->range);
-	uint64_t got = tracing->last_frame - tracing->first_frame + 1;
-	char message[160];
-	if (asked > got) {
-		snprintf(message, sizeof(message),
-			"the recording ended early%s: it has %" PRIu64 " of the %" PRIu64 " frames",
-			tracing->is_cut_by_window ? ", as the program destroyed the swapchain it had shown"
-									  : "",
-			got, asked);
-		record_warn(&capture->record, "range_cut", message,
-			tracing->is_cut_by_window ? "record frames of one swapchain"
-									  : "let the program run longer");
-	} else if (asked > 0 && got > asked) {
-		snprintf(message, sizeof(message),
-			"the recording could end only later: it has %" PRIu64
-			" frames, asked for were %" PRIu64,
-			got, asked);
-		record_warn(&capture->record, "range_exceeded", message, GPU_WAITS_HINT);
-	}
-}
-
-static void warn_of_shaders(struct capture *capture)
-{
-	const struct trace_shaders_counts *counts = &capture->tracing->shader_counts;
-	char message[512], hint[512];
-	if (counts->left_out > 0) {
-		snprintf(message, sizeof(message),
-			"%" PRIu64 " shader%s of the frames %s not beside the trace%s%s", counts->left_out,
-			counts->left_out == 1 ? "" : "s", counts->left_out == 1 ? "is" : "are",
-			counts->problem[0] != '\0' ? "; " : "", counts->problem);
-		record_warn(&capture->record, "shaders_left_out", message, NULL);
-	}
-	if (counts->total > counts->with_source) {
-		snprintf(message, sizeof(message), "%" PRIu64 " of %" PRIu64 " shaders carry no source",
-			counts->total - counts->with_source, counts->total);
-		trace_shaders_hint(counts, hint, sizeof(hint));
-		record_warn(&capture->record, "shader_no_source", message, hint);
-	}
-}
-
-static void document_taken(uv_work_t *work, int status)
-{
-	struct capture *capture = work->data;
-	struct tracing *tracing = capture->tracing;
-	(void)status;
-	if (capture->discard || !tracing->is_document_good) {
-		fail(capture, &tracing->error);
-		return;
-	}
-	trace_record_set_document(capture->record.trace, capture->folder.path,
-		tracing->program->backend->document, tracing->document_bytes, tracing->first_frame,
-		tracing->last_frame);
-	trace_record_set_shaders(capture->record.trace, capture->folder.path, &tracing->shader_counts);
-	warn_of_range(capture);
-	warn_of_shaders(capture);
-	trace_verifying_begin(capture);
-}
 
 static void on_shader(void *context, const struct gpu_shader *shader)
 {
@@ -314,7 +225,7 @@ static void on_document(void *context, const struct gpu_document *document)
 	tracing->last_frame = document->last;
 	tracing->is_cut_by_window = document->by_window;
 	/* What nobody stopped, and has not all frames, ended with the program or its device. */
-	uint64_t asked = frames_asked(&tracing->range);
+	uint64_t asked = trace_taking_frames_asked(&tracing->range);
 	bool is_whole = asked > 0 && document->last - document->first >= asked - 1;
 	const char *reason = document->by_program ? "stopped" : "target_exited";
 	if (!begin_end(capture, is_whole ? "frames" : reason)) {
@@ -322,12 +233,10 @@ static void on_document(void *context, const struct gpu_document *document)
 	}
 	if (tracing->document_path == NULL) {
 		error_set(&err, ERROR_LIMIT_EXCEEDED, "no memory for the document's path");
-		fail(capture, &err);
+		trace_taking_fail(capture, &err);
 		return;
 	}
-	capture->record.state = "writing";
-	capture->work.data = capture;
-	uv_queue_work(capture->captures->options.loop, &capture->work, take_document, document_taken);
+	trace_taking_begin(capture);
 }
 
 /* What else the program tells. */
@@ -387,7 +296,7 @@ static void on_fault(void *context, const struct error *fault)
 		trace_failure_is_late(&tracing->ending, &err);
 	}
 	if (begin_end(capture, "failed")) {
-		fail(capture, &err);
+		trace_taking_fail(capture, &err);
 	}
 }
 

@@ -4,14 +4,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "capture/document.h"
 #include "capture/recording.h"
 #include "capture/trace_failure.h"
 #include "capture/trace_shaders.h"
 #include "gpu/gpu.h"
 
-/* A GPU trace, for this folder alone: trace_starting.c has its beginning (captures_trace), tracing.c its life and its end. */
+/*
+ * A GPU trace, for this folder alone: trace_starting.c has its beginning (captures_trace), tracing.c its life and its end, trace_taking.c its document;
+ * trace_recovery.c finishes what another daemon had begun.
+ */
+struct trace_recovery {
+	uint64_t began_ns, seen_bytes; /* of the document, when it was last looked at */
+	bool is_named;                 /* it had its final name already */
+};
+
 struct tracing {
-	struct gpu_program *program; /* a hold */
+	const struct gpu_backend *backend;
+	struct gpu_program *program; /* a hold; NULL: it is a recovery */
 	bool is_listening;
 	struct gpu_range range; /* path_template is owned */
 	uint64_t duration_ms, timeout_ms;
@@ -26,12 +36,15 @@ struct tracing {
 	struct trace_shaders *shaders; /* owned */
 	/* The worker's. */
 	struct trace_shaders_counts shader_counts;
-	char *document_path; /* owned; NULL */
-	uint64_t document_bytes, first_frame, last_frame;
+	char *document_path;      /* owned; NULL */
+	struct document document; /* once it is good */
+	uint64_t first_frame, last_frame;
 	bool is_cut_by_window; /* its swapchain went before its last frame */
 	bool is_document_good, is_machine_good;
 	struct error error;
+	struct trace_recovery recovery;
 	/* Afterwards. */
+	bool is_vouched;             /* whoever wrote it said that it is whole */
 	bool is_verified;            /* it is to be, */
 	const char *haste;           /* but for this reason not any more; NULL */
 	struct verifying *verifying; /* NULL: not now */

@@ -52,8 +52,7 @@ static bool remove_one(int folder_fd, const char *name, struct error *err)
 	return false;
 }
 
-/* Calls look for each name with the prefix, until one is false. A folder that cannot be read has none. */
-static bool each_document(
+bool contents_each_document(
 	int folder_fd, bool (*look)(int folder_fd, const char *name, void *context), void *context)
 {
 	bool ok = true;
@@ -95,13 +94,13 @@ static bool count_document(int folder_fd, const char *name, void *context)
 uint64_t contents_bytes_of_documents(int folder_fd)
 {
 	uint64_t bytes = 0;
-	each_document(folder_fd, count_document, &bytes);
+	contents_each_document(folder_fd, count_document, &bytes);
 	return bytes + shader_folder_bytes(folder_fd, TEMPORARY_SHADERS);
 }
 
 bool contents_remove_documents(int folder_fd, struct error *err)
 {
-	return each_document(folder_fd, remove_document, err);
+	return contents_each_document(folder_fd, remove_document, err);
 }
 
 bool contents_remove(int folder_fd, enum contents which, struct error *err)

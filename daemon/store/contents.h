@@ -28,6 +28,9 @@ uint64_t contents_bytes(int folder_fd);
 /* Those of the temporaries that begin with ARTIFACT_DOCUMENT_PREFIX, which a program that is being recorded writes: what they take, and removing them. */
 uint64_t contents_bytes_of_documents(int folder_fd);
 bool contents_remove_documents(int folder_fd, struct error *err);
+/* Calls look for each name with that prefix, until one is false; that was the last one's answer. A folder that cannot be read has none. */
+bool contents_each_document(
+	int folder_fd, bool (*look)(int folder_fd, const char *name, void *context), void *context);
 /* Is there a regular file of that name? */
 bool contents_has(int folder_fd, const char *name);
 

@@ -29,10 +29,8 @@ bool shader_folder_owns(const char *name)
 	return i < sizeof(endings) / sizeof(endings[0]);
 }
 
-typedef bool (*look_fn)(int folder_fd, const char *file_name, void *context);
-
-/* Calls look for each file that is ours, until one is false. A folder that is none has none. */
-static bool each(int capture_fd, const char *name, look_fn look, void *context)
+bool shader_folder_each(int capture_fd, const char *name,
+	bool (*look)(int folder_fd, const char *file_name, void *context), void *context)
 {
 	bool ok = true;
 	int fd = openat(capture_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -65,7 +63,7 @@ static bool remove_file(int folder_fd, const char *name, void *context)
 
 bool shader_folder_remove(int capture_fd, const char *name, struct error *err)
 {
-	if (!each(capture_fd, name, remove_file, err)) {
+	if (!shader_folder_each(capture_fd, name, remove_file, err)) {
 		return false;
 	}
 	return unlinkat(capture_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT || errno == ENOTDIR ||
@@ -85,6 +83,6 @@ static bool add_bytes(int folder_fd, const char *name, void *context)
 uint64_t shader_folder_bytes(int capture_fd, const char *name)
 {
 	uint64_t bytes = 0;
-	each(capture_fd, name, add_bytes, &bytes);
+	shader_folder_each(capture_fd, name, add_bytes, &bytes);
 	return bytes;
 }

@@ -1,4 +1,5 @@
 """docs/protocol.md on GPU traces, with a layer that the test plays (the real one has tests of its own)."""
+import contextlib
 import json
 import os
 import re
@@ -61,7 +62,7 @@ def test_what_a_trace_can_be_asked_for():
           "is recorded) · `GpuTraceFinished {capture_id, build_id, pid, label, reason, backend, backend_version, trace_kind, frame_by, "
           "start_frame, end_frame, frames, duration_ms, timeout_ms, first_frame, last_frame, traced_pid, traced_exe, device, started_mono_us, "
           "trace_path, artifacts, shaders, verified, warnings}` where reason is `frames`, `duration`, `stopped`, `target_exited` (it, its device or its window is gone), `client_exited`, "
-          "`daemon_shutdown` or `timeout`, device is {name, type, driver, uuid, index}, and `backend_version` is RenderDoc's interface ·",
+          "`daemon_shutdown`, `timeout` or `recovered`, device is {name, type, driver, uuid, index}, and `backend_version` is RenderDoc's interface ·",
           "`GpuTraceFailed {capture_id, build_id, pid, error, label}`; the record's kind is `gpu`")
 def test_what_is_told_of_a_trace():
     members = {event["name"]: set(event["members"].split(", ")) | {"seq"}
@@ -335,6 +336,46 @@ def test_a_document_is_read_when_it_is_there():
                 assert (error["data"]["code"], error["data"]["detail"]) == ("io", "document_broken") and "it is cut" in error["message"], error
             else:
                 assert [warning["code"] for warning in final["warnings"]] == codes, final
+
+
+@SENTENCE("A program that lives on when profd is killed ends what is recorded of it by itself, and writes the document.",
+          "The next daemon waits for it (at most 5 s until it begins to be written, 60 s until it is complete), reads it, also with `verify` false, "
+          "and finishes the trace with reason `recovered`: `last_frame` is then null, and `used` in `shaders.json` empty, because nobody was told of "
+          "them.", "When it could not be read, the trace has failed as any other; when nobody could say whether it is whole, with `interrupted` (detail "
+          "`not_verified`), and the document is kept and listed; and without a document with `interrupted`.",
+          "A document that was complete when profd was killed is read again, and nothing of its record is missing.")
+def test_a_killed_daemon_does_not_take_the_document_with_it():
+    # Real programs, the waiting, shaders, and a daemon that is killed while it reads: test_gpu_recovery.py.
+    reader = "#!/bin/sh\ngrep -q broken \"$3\" && exit 1\ngrep -q unread \"$3\" && kill -KILL $$\n" + READER.split("\n")[1]
+    wanted = {"whole": ("finished", None, None), "broken": ("failed", "io", "document_broken"), "unread": ("failed", "interrupted", "not_verified"),
+              "none": ("failed", "interrupted", None)}
+    with Stage(reader=reader, check_exit=False) as stage, contextlib.ExitStack() as layers:
+        pids = {build_id: stage.launch(build_id, on_daemon_exit="leave", stdio="null") for build_id in wanted}
+        try:
+            captures = {}
+            for build_id, pid in pids.items():
+                layer = layers.enter_context(stage.layer(pid))
+                layer.device()
+                captures[build_id] = start(stage, build_id=build_id, start_frame=3, verify=False)["capture_id"]
+                asked = layer.wait_for("start")
+                begin(layer, 3)
+                stage.client.wait_event("GpuTraceStarted", build_id=build_id)
+                if build_id != "none":
+                    write_document(asked, data=b"RDOC, which is " + build_id.encode())
+            stage.daemon.process.kill()
+            stage.daemon.process.wait()
+            stage.daemon.clients.clear()
+            stage.daemon.start()
+            client = stage.daemon.connect()
+            for build_id, (state, code, detail) in wanted.items():
+                final = client.call("WaitCapture", capture_id=captures[build_id])
+                data = final.get("error", {}).get("data", {})
+                assert (final["state"], data.get("code"), data.get("detail")) == (state, code, detail), final
+                assert (final["reason"], final["last_frame"], final["verified"]) == ("recovered", None, {"whole": True, "none": None}.get(build_id, False)), final
+                assert build_id == "none" and final["trace_path"] is None or os.path.exists(final["trace_path"]) and final["artifacts"], final
+        finally:
+            for pid in pids.values():
+                os.kill(pid, signal.SIGKILL)
 
 
 @SENTENCE("Beside the document are the shaders that the recorded frames used: `shaders/HASH.spv`, where HASH is the SHA-256 of the SPIR-V; the source "

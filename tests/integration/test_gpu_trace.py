@@ -5,7 +5,7 @@ import stat
 import time
 
 from gpu_stage import Stage, begin, record, start, write_document
-from harness import Daemon, main
+from harness import main
 
 DOCUMENT = b"RDOC" + bytes(range(256)) * 4
 TRACE = {"backend", "backend_version", "trace_kind", "frame_by", "start_frame", "end_frame", "frames", "duration_ms", "timeout_ms",
@@ -228,32 +228,6 @@ def test_the_daemons_end_ends_a_trace():
         finished = stage.client.wait_event("GpuTraceFinished")
         assert finished["capture_id"] == capture_id and finished["reason"] == "daemon_shutdown"
         stage.client.wait_event("DaemonStopping")
-
-
-def test_a_killed_daemons_trace_is_told_as_interrupted():
-    with Stage(check_exit=False) as stage:
-        pid = stage.launch(on_daemon_exit="leave", stdio="null")
-        try:
-            with stage.layer(pid) as layer:
-                layer.device()
-                capture_id = start(stage, start_frame=3)["capture_id"]
-                asked = layer.wait_for("start")
-                begin(layer, 3)
-                stage.client.wait_event("GpuTraceStarted")
-                write_document(asked, data=b"RDOC")
-                stage.daemon.process.kill()
-                stage.daemon.process.wait()
-                assert layer.is_closed()
-            with Daemon(data_dir=stage.daemon.data_dir, env=stage.daemon.env) as again:
-                client = again.connect()
-                record_ = client.call("WaitCapture", capture_id=capture_id)
-                assert record_["kind"] == "gpu" and record_["state"] == "failed" and record_["first_frame"] == 3, record_
-                assert record_["error"]["data"]["code"] == "interrupted" and "GPU" in record_["error"]["message"]
-                assert client.fails("SymbolizeCapture", capture_id=capture_id).code == "unsupported"
-                assert sorted(os.listdir(record_["folder"])) == ["record.json"]
-                client.call("DeleteCapture", capture_id=capture_id)
-        finally:
-            os.kill(pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":
