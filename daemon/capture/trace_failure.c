@@ -11,6 +11,13 @@ bool trace_failure_needs_probe(const struct trace_ending *ending)
 	return !ending->has_begun && ending->status.processes == 0 && ending->status.api == GPU_VULKAN;
 }
 
+bool trace_failure_needs_survivor(const struct trace_ending *ending)
+{
+	const struct gpu_status *status = &ending->status;
+	return ending->has_exited && !ending->has_begun &&
+		   (status->processes == 0 || status->connected > 0);
+}
+
 /* "the program ended with status 0", or how long was waited. */
 static void describe_when(const struct trace_ending *ending, char when[WHEN_BYTES])
 {
@@ -122,6 +129,26 @@ bool trace_failure_is_waiting(
 	return true;
 }
 
+/* What goes to the background leaves its build, which is its first process alone. */
+static void explain_background(const struct trace_ending *ending, struct error *err)
+{
+	const struct gpu_status *status = &ending->status;
+	bool is_idle = status->devices == 0 || !has_worked(ending);
+	char when[64] = "";
+	if (!is_idle) {
+		snprintf(when, sizeof(when), ", in frame %" PRIu64 " (by %.16s)", status->frame,
+			status->frame_by);
+	}
+	error_set(err, is_idle ? ERROR_GPU_NO_CALLS : ERROR_GPU_FRAME_NOT_REACHED,
+		"the build has ended before anything was recorded: its first process %s, and process %d "
+		"(%s), which it left in the background%s, is not followed",
+		ending->how_it_ended, (int)ending->survivor, ending->survivor_name, when);
+	error_detail(err, "background");
+	error_hint(err,
+		"keep the program in the foreground: without &, --daemon or the like; a script ends with "
+		"exec or wait");
+}
+
 void trace_failure_explain(const struct trace_ending *ending, struct error *err)
 {
 	const struct gpu_status *status = &ending->status;
@@ -148,6 +175,8 @@ void trace_failure_explain(const struct trace_ending *ending, struct error *err)
 			ending->first_frame);
 		error_detail(err, "exited_mid_capture");
 		error_hint(err, "let the program end by itself, or record fewer frames");
+	} else if (ending->survivor != 0) {
+		explain_background(ending, err);
 	} else if (ending->range->device[0] != '\0' && status->made[0] != '\0' && !status->has_wished) {
 		explain_other_device(ending, err);
 	} else if (status->devices == 0 || !has_worked(ending)) {

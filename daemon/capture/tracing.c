@@ -23,9 +23,6 @@
  *
  * A stop, whoever wants it, is a word to the program; what comes of it is told by the program, or by its end.
  */
-#define EXIT_TICK_MS 10   /* what an ended program has said is read meanwhile */
-#define EXIT_MS      1000 /* and so long its children may still say something */
-
 void tracing_destroy(struct tracing *tracing)
 {
 	if (tracing == NULL) {
@@ -66,7 +63,7 @@ static uint64_t elapsed_ms(const struct capture *capture, uint64_t now_ns)
 }
 
 /* Progress, when there is any. */
-static void tell(uv_timer_t *timer)
+void tracing_tell(uv_timer_t *timer)
 {
 	struct capture *capture = timer->data;
 	struct tracing *tracing = capture->tracing;
@@ -108,18 +105,30 @@ static bool begin_end(struct capture *capture, const char *reason)
 	return true;
 }
 
-/* Worker: whether any program could have been recorded here. */
-static void ask_machine(uv_work_t *work)
+/* Worker: what of the cause has to be looked for. */
+static void find_cause(uv_work_t *work)
 {
 	struct capture *capture = work->data;
 	struct tracing *tracing = capture->tracing;
+	struct trace_ending *ending = &tracing->ending;
 	const struct gpu_backend *backend = tracing->backend;
+	struct gpu_armed *armed = tracing->program->armed;
 	struct gpu_finding finding;
+	if (trace_failure_needs_survivor(ending) && ending->status.connected > 0) {
+		ending->survivor = ending->status.pid;
+		snprintf(
+			ending->survivor_name, sizeof(ending->survivor_name), "%.255s", ending->status.exe);
+	} else if (trace_failure_needs_survivor(ending)) {
+		ending->survivor =
+			backend->survivor(armed, ending->survivor_name, sizeof(ending->survivor_name));
+	}
+	/* Whether any program could have been recorded here. */
 	tracing->is_machine_good =
-		backend->probe(backend->surroundings(tracing->program->armed), &finding, &tracing->error);
+		ending->survivor != 0 || !trace_failure_needs_probe(ending) ||
+		backend->probe(backend->surroundings(armed), &finding, &tracing->error);
 }
 
-static void machine_asked(uv_work_t *work, int status)
+static void cause_found(uv_work_t *work, int status)
 {
 	struct capture *capture = work->data;
 	struct tracing *tracing = capture->tracing;
@@ -132,7 +141,7 @@ static void machine_asked(uv_work_t *work, int status)
 }
 
 /* There is no document, and none will come. */
-static void conclude(struct capture *capture, const char *reason)
+void tracing_conclude(struct capture *capture, const char *reason)
 {
 	struct tracing *tracing = capture->tracing;
 	struct error err = {0};
@@ -142,9 +151,10 @@ static void conclude(struct capture *capture, const char *reason)
 	tracing->ending.waited_ms = (capture->ended_ns - capture->armed_ns) / 1000000;
 	if (capture->failure.code != ERROR_NONE || capture->discard) {
 		trace_taking_fail(capture, &capture->failure);
-	} else if (trace_failure_needs_probe(&tracing->ending)) {
+	} else if (trace_failure_needs_probe(&tracing->ending) ||
+			   trace_failure_needs_survivor(&tracing->ending)) {
 		capture->work.data = capture;
-		uv_queue_work(capture->captures->options.loop, &capture->work, ask_machine, machine_asked);
+		uv_queue_work(capture->captures->options.loop, &capture->work, find_cause, cause_found);
 	} else {
 		trace_failure_explain(&tracing->ending, &err);
 		trace_taking_fail(capture, &err);
@@ -155,7 +165,7 @@ static void conclude(struct capture *capture, const char *reason)
 
 static void conclude_later(uv_timer_t *timer)
 {
-	conclude(timer->data, "stopped");
+	tracing_conclude(timer->data, "stopped");
 }
 
 static void no_answer(uv_timer_t *timer)
@@ -195,7 +205,7 @@ void tracing_stop(struct capture *capture, const char *reason)
 		tracing->ending.has_begun ? LIMIT_GPU_DOCUMENT_MS : LIMIT_GPU_ANSWER_MS, 0);
 }
 
-static void time_over(uv_timer_t *timer)
+void tracing_time_over(uv_timer_t *timer)
 {
 	struct capture *capture = timer->data;
 	tracing_stop(capture, capture->tracing->ending.has_begun ? "duration" : "timeout");
@@ -274,7 +284,7 @@ static void on_capturing(void *context, uint64_t frame, uint64_t wall_ns, uint64
 		uv_timer_start(&capture->duration, no_answer, LIMIT_GPU_DOCUMENT_MS, 0);
 	} else if (tracing->duration_ms > 0) {
 		uint64_t passed_ms = elapsed_ms(capture, clock_monotonic_ns());
-		uv_timer_start(&capture->duration, time_over,
+		uv_timer_start(&capture->duration, tracing_time_over,
 			tracing->duration_ms > passed_ms ? tracing->duration_ms - passed_ms + 1 : 0, 0);
 	} else {
 		uv_timer_stop(&capture->duration);
@@ -288,7 +298,7 @@ static void on_fault(void *context, const struct error *fault)
 	struct error err = *fault;
 	tracing_take_status(capture);
 	if (tracing->is_asked_to_stop && !tracing->ending.has_begun) {
-		conclude(capture, "stopped");
+		tracing_conclude(capture, "stopped");
 		return;
 	}
 	if (strcmp(fault->detail, "start_failed") == 0) {
@@ -302,7 +312,7 @@ static void on_fault(void *context, const struct error *fault)
 
 static void exit_over(uv_timer_t *timer)
 {
-	conclude(timer->data, "target_exited");
+	tracing_conclude(timer->data, "target_exited");
 }
 
 /* The process that was recorded is gone. How it ended, the build's end tells, when it was the build. */
@@ -310,9 +320,9 @@ static void on_gone(void *context)
 {
 	struct capture *capture = context;
 	if (capture->tracing->has_exited) {
-		conclude(capture, "target_exited");
+		tracing_conclude(capture, "target_exited");
 	} else {
-		uv_timer_start(&capture->duration, exit_over, EXIT_MS, 0);
+		uv_timer_start(&capture->duration, exit_over, TRACING_EXIT_MS, 0);
 	}
 }
 
@@ -325,88 +335,3 @@ const struct gpu_listener tracing_listener = {
 	.fault = on_fault,
 	.gone = on_gone,
 };
-
-/* The build. */
-
-static void start_waiting(struct capture *capture)
-{
-	/* Time begins with the program; a recording that has begun already waits for no first frame. */
-	if (!capture->tracing->ending.has_begun && !capture->tracing->is_asked_to_stop) {
-		capture->armed_ns = clock_monotonic_ns();
-		uv_update_time(capture->captures->options.loop);
-		uv_timer_start(&capture->duration, time_over, capture->tracing->timeout_ms + 1, 0);
-	}
-}
-
-static void process_runs(void *context, struct process *process)
-{
-	(void)process;
-	start_waiting(context);
-}
-
-static void process_failed(void *context, struct process *process, const struct error *err)
-{
-	struct capture *capture = context;
-	(void)process;
-	capture->failure = *err;
-	conclude(capture, "target_exited");
-}
-
-/* What it has said last is read first; its children may be who works with the GPU. */
-static void look_after_exit(uv_timer_t *timer)
-{
-	struct capture *capture = timer->data;
-	struct tracing *tracing = capture->tracing;
-	tracing_take_status(capture);
-	if (tracing->ending.status.connected == 0 ||
-		clock_monotonic_ns() - tracing->exited_ns > EXIT_MS * UINT64_C(1000000)) {
-		conclude(capture, "target_exited");
-	}
-}
-
-static void describe_exit(const struct record *record, char *text, size_t size)
-{
-	const char *name = record->was_signalled ? sigabbrev_np(record->signal) : NULL;
-	if (!record->has_exit) {
-		snprintf(text, size, "ended");
-	} else if (!record->was_signalled) {
-		snprintf(text, size, "ended with status %d", record->exit_code);
-	} else {
-		snprintf(text, size, "was ended by %s%s", name != NULL ? "SIG" : "a signal",
-			name != NULL ? name : "");
-	}
-}
-
-static void process_exited(void *context, struct process *process)
-{
-	struct capture *capture = context;
-	struct tracing *tracing = capture->tracing;
-	record_set_exit(&capture->record, process);
-	if (process_launch_error(process) != NULL) {
-		capture->failure = *process_launch_error(process);
-	}
-	tracing->has_exited = tracing->ending.has_exited = true;
-	tracing->exited_ns = clock_monotonic_ns();
-	describe_exit(
-		&capture->record, tracing->ending.how_it_ended, sizeof(tracing->ending.how_it_ended));
-	uv_timer_stop(&capture->duration);
-	uv_timer_start(&capture->tick, look_after_exit, 0, EXIT_TICK_MS);
-}
-
-static const struct process_watch_ops watch_ops = {
-	.running = process_runs,
-	.failed = process_failed,
-	.exited = process_exited,
-};
-
-void tracing_watch(struct capture *capture, struct process *process)
-{
-	capture_init_handles(capture);
-	capture->watch.ops = &watch_ops;
-	capture->watch.context = capture;
-	process_watch(process, &capture->watch);
-	uv_timer_start(&capture->tick, tell, capture->progress_ms, capture->progress_ms);
-	if (process_state(process) == PROCESS_RUNNING) {
-		start_waiting(capture);
-	}
-}

@@ -11,7 +11,7 @@
 #include "gpu/gpu.h"
 
 /*
- * A GPU trace, for this folder alone: trace_starting.c has its beginning (captures_trace), tracing.c its life and its end, trace_taking.c its document;
+ * A GPU trace, for this folder alone: trace_starting.c has its beginning (captures_trace), tracing.c its life and its end, trace_watching.c its build, trace_taking.c its document;
  * trace_recovery.c finishes what another daemon had begun.
  */
 struct trace_recovery {
@@ -53,6 +53,14 @@ struct tracing {
 /* What the program tells; the context is the capture. */
 extern const struct gpu_listener tracing_listener;
 
+/* So long an ended program's children may still say something. */
+#define TRACING_EXIT_MS 1000
+
+/* There is no document, and none will come: it ends with that reason, and the cause is looked for. */
+void tracing_conclude(struct capture *capture, const char *reason);
+/* Timers of the capture's: progress, and the end of the time. */
+void tracing_tell(uv_timer_t *timer);
+void tracing_time_over(uv_timer_t *timer);
 /* What is known of the program now goes into what may be said of it, and into the record. */
 void tracing_take_status(struct capture *capture);
 /* The capture's handles are opened; the build's events and the time drive it from now on. */

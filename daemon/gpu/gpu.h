@@ -197,6 +197,9 @@ struct gpu_backend {
 	 * nothing will be told. */
 	bool (*stop)(struct gpu_armed *armed);
 	void (*status)(const struct gpu_armed *armed, struct gpu_status *status);
+	/* A process that has what was armed in its environment, and lives; 0: none is known. name: what it runs, for people. Blocks as reading /proc does: any
+	 * thread, while nothing else is done with it. */
+	pid_t (*survivor)(const struct gpu_armed *armed, char *name, size_t size);
 	/* Nobody is told any more. The memory goes with a later turn of the loop. NULL is fine. */
 	void (*finish)(struct gpu_armed *armed);
 };

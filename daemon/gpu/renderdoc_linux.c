@@ -12,6 +12,7 @@
 #include "gpu/places.h"
 #include "gpu/private_folder.h"
 #include "gpu/renderdoc.h"
+#include "gpu/survivors.h"
 #include "process/environment.h"
 #include "protocol/names.h"
 
@@ -249,6 +250,13 @@ static void status(const struct gpu_armed *armed, struct gpu_status *out)
 	out->api = armed->api;
 }
 
+static pid_t survivor(const struct gpu_armed *armed, char *name, size_t size)
+{
+	char variable[sizeof(ENV_GPU_TOKEN) + CHANNEL_TOKEN_BYTES + 1];
+	snprintf(variable, sizeof(variable), ENV_GPU_TOKEN "=%s", channel_token(armed->channel));
+	return survivors_find(variable, name, size);
+}
+
 static const char *const conversion[] = {
 	"convert", "-f", VERIFYING_DOCUMENT, "-o", VERIFYING_OUTPUT, "-c", "xml", NULL};
 static const struct verifying_reader reader = {
@@ -272,5 +280,6 @@ const struct gpu_backend gpu_renderdoc = {
 	.start = start,
 	.stop = stop,
 	.status = status,
+	.survivor = survivor,
 	.finish = finish,
 };

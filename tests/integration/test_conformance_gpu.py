@@ -479,6 +479,38 @@ def test_a_renderdoc_that_does_not_come_back_is_what_the_trace_tells():
         assert error["data"]["detail"] == "device_waits" and re.search(r"for 5\d\d\d ms.*RenderDoc waits", error["message"]), error
 
 
+@SENTENCE("A trace ends with its build, as a sampling capture does, and that with its first process.",
+          "Of a program that has gone to the background what was recorded until then is kept, with a warning `background` that names it; what had not "
+          "begun has failed with `gpu_no_calls` or `gpu_frame_not_reached`, detail `background`.")
+def test_a_trace_ends_with_its_build():
+    # Each of them also in test_gpu_failures.py.
+    with Stage() as stage:
+        for frame, code in ((None, None), (2, "gpu_frame_not_reached"), (0, "gpu_no_calls")):
+            with stage.layer(stage.launch(argv=["sh", "-c", "read go"], profile={"hz": 500})) as layer:
+                layer.device()
+                capture_id = start(stage, start_frame=3, end_frame=900)["capture_id"]
+                asked = layer.wait_for("start")
+                if code is None:
+                    begin(layer, 3)
+                    stage.client.wait_event("GpuTraceStarted")
+                else:
+                    layer.frame(frame)
+                stage.client.call("WriteStdin", build_id="engine", data="go\n")
+                if code is None:
+                    layer.wait_for("stop")
+                    layer.say("document", path=write_document(asked), bytes=64, first=3, last=30)
+                final = stage.client.call("WaitCapture", capture_id=capture_id)
+                assert final["reason"] == "target_exited" and stage.client.call("GetProcess", build_id="engine")["state"] == "exited"
+                if code is None:
+                    assert final["state"] == "finished" and final["warnings"][0]["code"] == "background", final
+                    assert "/usr/bin/engine" in final["warnings"][0]["message"]
+                else:
+                    assert (final["error"]["data"]["code"], final["error"]["data"]["detail"]) == (code, "background"), final
+                sampled, = [each for each in stage.client.call("GetProcess", build_id="engine")["captures"] if each != capture_id]
+                sampled = stage.client.call("WaitCapture", capture_id=sampled)
+                assert sampled["reason"] == "target_exited", sampled
+
+
 def test_an_adopted_program_is_armed_by_its_client():
     # test_conformance_processes.py has the sentence; here what is in the environment, and that it arms.
     with Stage() as stage, Gate(stage.daemon, ["sleep", "60"]) as gate:

@@ -49,6 +49,55 @@ def machine(stage, **options):
     return ended(stage, capture_id)
 
 
+def test_a_program_that_goes_to_the_background_is_named():
+    with Stage() as stage:
+        # Before it has used the GPU; in its group, and out of it.
+        for away in ("sleep 60 & echo $!", "setsid sleep 60 & echo $!"):
+            stage.launch(argv=["sh", "-c", away + "; exit 3"], hold=True)
+            capture_id = start(stage, frames=1)["capture_id"]
+            stage.client.call("ResumeProcess", build_id="engine")
+            final = ended(stage, capture_id)
+            pid = int(stage.client.call("GetOutput", build_id="engine", stream="stdout")["data"])
+            check(final, "gpu_no_calls", "background", "status 3", "process %d " % pid, "foreground")
+            assert final["reason"] == "target_exited"
+            os.kill(pid, signal.SIGKILL)
+        # While it waits for its frame, and while it is recorded.
+        for begun in (False, True):
+            pid = stage.launch(argv=["sh", "-c", "read go"])
+            with stage.layer(pid) as layer:
+                layer.device()
+                capture_id = start(stage, start_frame=3, end_frame=900)["capture_id"]
+                asked = layer.wait_for("start")
+                layer.frame(2)
+                if begun:
+                    begin(layer, 3)
+                    stage.client.wait_event("GpuTraceStarted")
+                stage.client.call("WriteStdin", build_id="engine", data="go\n")
+                if begun:
+                    layer.wait_for("stop")
+                    layer.say("document", path=write_document(asked), bytes=64, first=3, last=30)
+                    final = stage.client.call("WaitCapture", capture_id=capture_id)
+                    assert (final["state"], final["reason"], final["last_frame"]) == ("finished", "target_exited", 30), final
+                    assert [warning["code"] for warning in final["warnings"]] == ["background", "range_cut"], final["warnings"]
+                    assert "process %d " % os.getpid() in final["warnings"][0]["message"]
+                else:
+                    check(ended(stage, capture_id), "gpu_frame_not_reached", "background", "status 0", "process %d " % os.getpid(), "in frame 2")
+
+
+def test_who_lives_on_is_no_reason_when_the_program_has_ended():
+    with Stage() as stage:
+        pid = stage.launch(argv=["sh", "-c", "sleep 60 & echo $!; read go"])
+        with stage.layer(pid) as layer:
+            layer.device()
+            capture_id = start(stage, start_frame=900)["capture_id"]
+            layer.wait_for("start")
+            layer.frame(2)
+            stage.client.wait_event("GpuTraceProgress", frame=2)
+        stage.client.call("WriteStdin", build_id="engine", data="go\n")
+        check(ended(stage, capture_id), "gpu_frame_not_reached", "frames_not_reached", "frame 2")
+        os.kill(int(stage.client.call("GetOutput", build_id="engine", stream="stdout")["data"]), signal.SIGKILL)
+
+
 def test_a_missing_loader_or_driver_is_found_when_nobody_says_hello():
     with Stage() as stage:
         broken = os.path.join(stage.root, "libraries")
