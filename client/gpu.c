@@ -284,6 +284,10 @@ static void look(void *context)
 		gpu_report(gpu);
 		gpu->recording.shows_progress = false;
 	}
+	if (gpu->is_told && !gpu->is_end_told && gpu->recording.job.is_reaped) {
+		gpu->is_end_told = true;
+		gpu_report_signal(gpu);
+	}
 }
 
 /* The program's, unless that would hide that there is no trace. */

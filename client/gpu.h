@@ -23,7 +23,8 @@ struct gpu {
 	json_t *environment; /* owned; what arms the program */
 	bool until_stopped;  /* no range: Ctrl-C ends the trace, and the program ignores it */
 	int interrupts;      /* those that were acted upon */
-	bool is_told;        /* the end of the trace */
+	bool is_told;        /* the end of the trace, */
+	bool is_end_told;    /* and that of the program, as far as it is the cause */
 };
 
 /* gpu_report.c: what is printed, all on stderr. */
@@ -32,5 +33,7 @@ struct gpu {
 void gpu_show_progress(void *context, const json_t *params);
 /* The frames, the device and the path, or why there is no trace. */
 void gpu_report(const struct gpu *gpu);
+/* Of a trace that was lost with its program: the signal that ended it, which profd cannot know of another's child. Nothing of any other. */
+void gpu_report_signal(const struct gpu *gpu);
 
 #endif

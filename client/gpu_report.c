@@ -1,5 +1,6 @@
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "client/gpu.h"
 #include "client/profctl.h"
@@ -59,4 +60,20 @@ void gpu_report(const struct gpu *gpu)
 	} else if (!gpu->quiet) {
 		report_finished(profclient_event_params(recording->final));
 	}
+}
+
+void gpu_report_signal(const struct gpu *gpu)
+{
+	const struct recording *recording = &gpu->recording;
+	const json_t *params =
+		recording->final != NULL ? profclient_event_params(recording->final) : NULL;
+	struct error err = {0};
+	int status = recording->job.wait_status;
+	if (gpu->json || !error_from_json(&err, json_object_get(params, "error")) ||
+		strcmp(err.detail, "exited_mid_capture") != 0 || !WIFSIGNALED(status)) {
+		return;
+	}
+	const char *name = sigabbrev_np(WTERMSIG(status));
+	fprintf(stderr, "profctl: the program was ended by %s%s (signal %d)\n",
+		name != NULL ? "SIG" : "a signal", name != NULL ? name : "", WTERMSIG(status));
 }

@@ -49,7 +49,7 @@
  *       found before RenderDoc is asked (the beginning is put off to the next place where it can, the end to the first), or because RenderDoc
  *       does not come back. It is over with capturing, document and fault
  *   fault code= text=
- *       codes: layer_order renderdoc_missing renderdoc_too_old document_missing not_capturing busy start_failed output_not_writable
+ *       codes: layer_order renderdoc_missing renderdoc_too_old document_missing not_capturing busy start_failed frame_passed output_not_writable
  *       nothing_recorded (it was begun, and nothing was submitted or presented until its end)
  *       no_such_boundary device_waits (what was to begin or end here, or never, cannot) descriptor_closed (RenderDoc's
  *       log is another file now) device_not_found device_ambiguous. The last two: of what PROFD_GPU_DEVICE says (protocol/gpu_pick.h); an instance sees all devices

@@ -8,13 +8,14 @@
 
 bool trace_failure_needs_probe(const struct trace_ending *ending)
 {
-	return !ending->has_begun && ending->status.processes == 0 && ending->status.api == GPU_VULKAN;
+	return !ending->has_begun && !ending->is_stopped && ending->status.processes == 0 &&
+		   ending->status.api == GPU_VULKAN;
 }
 
 bool trace_failure_needs_survivor(const struct trace_ending *ending)
 {
 	const struct gpu_status *status = &ending->status;
-	return ending->has_exited && !ending->has_begun &&
+	return ending->has_exited && !ending->has_begun && !ending->is_stopped &&
 		   (status->processes == 0 || status->connected > 0);
 }
 
@@ -129,6 +130,33 @@ bool trace_failure_is_waiting(
 	return true;
 }
 
+/* Nobody but who stopped it is the cause. */
+static void explain_stop(const struct trace_ending *ending, struct error *err)
+{
+	const struct gpu_status *status = &ending->status;
+	const struct gpu_range *range = ending->range;
+	char wanted[64] = "its first frame", is_at[sizeof(status->exe) + 96];
+	if (range->has_frames) {
+		snprintf(wanted, sizeof(wanted), "frame %" PRIu64, range->first);
+	}
+	if (status->processes == 0) {
+		snprintf(is_at, sizeof(is_at), "no process of the build had used %s yet",
+			status->api == GPU_GL ? "OpenGL by EGL or GLX" : "Vulkan");
+	} else if (status->devices == 0) {
+		snprintf(is_at, sizeof(is_at), "%s had made no device yet", status->exe);
+	} else {
+		snprintf(is_at, sizeof(is_at), "%s was in frame %" PRIu64 " (by %s)", status->exe,
+			status->frame,
+			status->frame_by[0] != '\0' ? status->frame_by : gpu_boundary_name(range->by));
+	}
+	error_set(err, ERROR_GPU_FRAME_NOT_REACHED,
+		"the trace was stopped after %" PRIu64 " ms, before %s: %s", ending->waited_ms, wanted,
+		is_at);
+	error_detail(err, "stopped");
+	error_hint(err, "stop it later, or start it when the program works with the GPU%s",
+		status->processes == 0 ? "; profctl doctor tells whether one can be recorded here" : "");
+}
+
 /* What goes to the background leaves its build, which is its first process alone. */
 static void explain_background(const struct trace_ending *ending, struct error *err)
 {
@@ -175,6 +203,8 @@ void trace_failure_explain(const struct trace_ending *ending, struct error *err)
 			ending->first_frame);
 		error_detail(err, "exited_mid_capture");
 		error_hint(err, "let the program end by itself, or record fewer frames");
+	} else if (ending->is_stopped) {
+		explain_stop(ending, err);
 	} else if (ending->survivor != 0) {
 		explain_background(ending, err);
 	} else if (ending->range->device[0] != '\0' && status->made[0] != '\0' && !status->has_wished) {
@@ -200,10 +230,10 @@ bool trace_failure_is_late(const struct trace_ending *ending, struct error *err)
 	const struct gpu_status *status = &ending->status;
 	const struct gpu_range *range = ending->range;
 	/* That it is in frame 0 a program says also before the frame has begun. */
-	bool has_passed = status->frame > range->first ||
-					  (status->frame == range->first && (range->first > 0 || ending->is_refused));
+	bool has_passed =
+		status->frame > range->first || (status->frame == range->first && range->first > 0);
 	/* The frames that are known are those of the device that began its frame last. */
-	bool is_known = range->device[0] == '\0' || ending->is_refused;
+	bool is_known = range->device[0] == '\0';
 	if (!is_known || ending->has_begun || !range->has_frames || !status->has_frame ||
 		status->devices == 0 || !is_comparable(ending) || !has_passed) {
 		return false;

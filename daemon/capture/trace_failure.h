@@ -16,7 +16,7 @@ struct trace_ending {
 	uint64_t first_frame;
 	bool had_frame; /* the program's frame was known when the trace was started: */
 	uint64_t start_frame;
-	bool is_refused;       /* the program said that it could not begin */
+	bool is_stopped;       /* by whoever wanted it, before it began */
 	uint64_t waited_ms;    /* for the first frame */
 	uint64_t ended_ns;     /* CLOCK_MONOTONIC */
 	bool has_exited;       /* the build */
@@ -32,9 +32,9 @@ bool trace_failure_is_waiting(
 	const struct trace_ending *ending, enum error_code code, struct error *err);
 /* The build has ended before anything was recorded, and none of its processes that worked with the GPU has ended: who lives on behind it would be the reason. */
 bool trace_failure_needs_survivor(const struct trace_ending *ending);
-/* gpu_no_calls (background, layer_not_loaded, no_device, device_not_used, gpu_idle), gpu_frame_not_reached (background, frames_not_reached, device_waits), interrupted (exited_mid_capture, connection_closed). */
+/* gpu_no_calls (background, layer_not_loaded, no_device, device_not_used, gpu_idle), gpu_frame_not_reached (background, stopped, frames_not_reached, device_waits), interrupted (exited_mid_capture, connection_closed). */
 void trace_failure_explain(const struct trace_ending *ending, struct error *err);
-/* The layer could not begin because the first frame was over already: gpu_frame_not_reached, frame_passed. False: that is not why. */
+/* The program is known to be behind the first frame already: gpu_frame_not_reached, frame_passed. False: that is not why. */
 bool trace_failure_is_late(const struct trace_ending *ending, struct error *err);
 
 #endif

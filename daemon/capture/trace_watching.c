@@ -57,7 +57,8 @@ static void look_after_exit(uv_timer_t *timer)
 	struct tracing *tracing = capture->tracing;
 	tracing_take_status(capture);
 	bool is_over = clock_monotonic_ns() - tracing->exited_ns > TRACING_EXIT_MS * UINT64_C(1000000);
-	if (tracing->ending.status.connected == 0 || (is_over && !tracing->ending.has_begun)) {
+	if (tracing->is_gone || tracing->ending.status.connected == 0 ||
+		(is_over && !tracing->ending.has_begun)) {
 		tracing_conclude(capture, "target_exited");
 	} else if (is_over) {
 		stop_background(capture);

@@ -50,6 +50,9 @@ static void stop_listening(struct tracing *tracing)
 void tracing_take_status(struct capture *capture)
 {
 	struct tracing *tracing = capture->tracing;
+	if (tracing->is_gone) {
+		return; /* who is there now is another */
+	}
 	tracing->backend->status(tracing->program->armed, &tracing->ending.status);
 	trace_record_set_status(
 		capture->record.trace, &tracing->ending.status, tracing->ending.has_begun);
@@ -148,6 +151,8 @@ void tracing_conclude(struct capture *capture, const char *reason)
 	if (!begin_end(capture, reason)) {
 		return;
 	}
+	tracing->ending.is_stopped = tracing->is_asked_to_stop && !tracing->has_exited &&
+								 strcmp(capture->record.reason, "timeout") != 0;
 	tracing->ending.waited_ms = (capture->ended_ns - capture->armed_ns) / 1000000;
 	if (capture->failure.code != ERROR_NONE || capture->discard) {
 		trace_taking_fail(capture, &capture->failure);
@@ -295,18 +300,13 @@ static void on_fault(void *context, const struct error *fault)
 {
 	struct capture *capture = context;
 	struct tracing *tracing = capture->tracing;
-	struct error err = *fault;
 	tracing_take_status(capture);
 	if (tracing->is_asked_to_stop && !tracing->ending.has_begun) {
 		tracing_conclude(capture, "stopped");
 		return;
 	}
-	if (strcmp(fault->detail, "start_failed") == 0) {
-		tracing->ending.is_refused = true;
-		trace_failure_is_late(&tracing->ending, &err);
-	}
 	if (begin_end(capture, "failed")) {
-		trace_taking_fail(capture, &err);
+		trace_taking_fail(capture, fault);
 	}
 }
 
@@ -319,6 +319,8 @@ static void exit_over(uv_timer_t *timer)
 static void on_gone(void *context)
 {
 	struct capture *capture = context;
+	tracing_take_status(capture);
+	capture->tracing->is_gone = true;
 	if (capture->tracing->has_exited) {
 		tracing_conclude(capture, "target_exited");
 	} else {

@@ -27,6 +27,7 @@ struct tracing {
 	uint64_t duration_ms, timeout_ms;
 	struct trace_ending ending; /* what is known for it so far */
 	bool is_asked_to_stop, has_exited;
+	bool is_gone; /* the process that was recorded: its last state is known */
 	uint64_t exited_ns;
 	struct {
 		int64_t frame;

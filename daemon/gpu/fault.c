@@ -43,6 +43,8 @@ static const struct {
 		"RenderDoc's log would be written into files of the program's, or the document",
 		"let the program close what it has opened alone (not all descriptors, by closefrom or "
 		"close_range), or do that before it uses the GPU"},
+	{"frame_passed", ERROR_GPU_FRAME_NOT_REACHED, "the first frame has passed",
+		"ask for a later start_frame, or for the next frames with frames"},
 	{"device_not_found", ERROR_BACKEND_UNAVAILABLE,
 		"the GPU that the program was to see is not there, so that it sees all", DEVICES_HINT},
 	{"device_ambiguous", ERROR_BACKEND_UNAVAILABLE,

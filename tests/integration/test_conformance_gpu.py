@@ -432,7 +432,7 @@ def test_shaders_are_beside_the_document():
 
 @SENTENCE("Otherwise it has failed: `gpu_no_calls` (detail `layer_not_loaded`: no process of the build used Vulkan with profd's layer in it, "
           "although the machine could; `no_device`; `device_not_used`; `gpu_idle`), `gpu_frame_not_reached` (`frame_passed`: it had begun before; "
-          "`frames_not_reached`; `nothing_recorded`: nothing was submitted to the end; `device_waits`), `backend_unavailable` (`vulkan_loader_missing`, `vulkan_no_driver`, `layer_order`, `renderdoc_missing`, "
+          "`frames_not_reached`; `stopped` before its first frame; `nothing_recorded`: nothing was submitted to the end; `device_waits`), `backend_unavailable` (`vulkan_loader_missing`, `vulkan_no_driver`, `layer_order`, `renderdoc_missing`, "
           "`renderdoc_too_old`, `start_failed`, `device_not_found`, `device_ambiguous`, `descriptor_closed`: the program closed what it had not opened, RenderDoc's log), `capture_busy` (`busy`), `io` (`document_missing`, `document_broken`, "
           "`output_not_writable`), `disk_full`, `timeout` (`no_answer`; `device_waits`), or `interrupted` (`exited_mid_capture`: the program was killed while "
           "it was recorded; `device_waits`; `connection_closed`: it closed what it had not opened, profd's socket).")
@@ -443,9 +443,16 @@ def test_each_failure_has_its_code():
             for detail, code in (("layer_order", "backend_unavailable"), ("renderdoc_missing", "backend_unavailable"),
                                  ("renderdoc_too_old", "backend_unavailable"), ("start_failed", "backend_unavailable"), ("busy", "capture_busy"),
                                  ("descriptor_closed", "backend_unavailable"),
-                                 ("document_missing", "io"), ("nothing_recorded", "gpu_frame_not_reached"), ("output_not_writable", "io")):
+                                 ("document_missing", "io"), ("nothing_recorded", "gpu_frame_not_reached"), ("output_not_writable", "io"), ("frame_passed", "gpu_frame_not_reached")):
                 data = failure(stage, layer, detail)["error"]["data"]
                 assert (data["code"], data["detail"]) == (code, detail)
+            capture_id = start(stage, start_frame=2)["capture_id"]
+            layer.wait_for("start")
+            stopping = stage.client.send("StopCapture", capture_id=capture_id)
+            layer.wait_for("stop")
+            layer.say("fault", code="not_capturing", text="its first frame had not begun")
+            data = stage.client.wait_reply(stopping)["error"]["data"]
+            assert (data["code"], data["detail"]) == ("gpu_frame_not_reached", "stopped")
             capture_id = start(stage, start_frame=2)["capture_id"]
             layer.wait_for("start")
             begin(layer, 2)

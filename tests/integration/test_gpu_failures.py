@@ -126,7 +126,7 @@ def test_a_program_without_vulkan():
         check(ended(stage, capture_id), "gpu_no_calls", "layer_not_loaded", "within 30")
         assert 0.29 < time.monotonic() - began < 3
         capture_id = stage.client.call("StartGpuTrace", build_id="lives")["capture_id"]
-        check(stage.client.call("StopCapture", capture_id=capture_id), "gpu_no_calls", "layer_not_loaded")
+        check(stage.client.call("StopCapture", capture_id=capture_id), "gpu_frame_not_reached", "stopped", "no process of the build had used Vulkan")
 
 
 def test_a_program_that_makes_no_device_or_gives_it_no_work():
@@ -177,7 +177,10 @@ def test_frames_that_are_never_reached():
                     layer.wait_for("stop")
                     layer.say("fault", code="not_capturing", text="its first frame had not begun")
                 final = ended(stage, capture_id)
-                check(final, "gpu_frame_not_reached", "frames_not_reached", "frame 400", "frame 17 (by present)", "frame_by: submit")
+                if ends_by == "stop":
+                    check(final, "gpu_frame_not_reached", "stopped", "frame 400", "frame 17 (by present)")
+                else:
+                    check(final, "gpu_frame_not_reached", "frames_not_reached", "frame 400", "frame 17 (by present)", "frame_by: submit")
                 assert final["reason"] == {"timeout": "timeout", "stop": "stopped", "exit": "target_exited"}[ends_by]
                 if ends_by == "exit":
                     check(final, "gpu_frame_not_reached", "frames_not_reached", "SIGTERM")
@@ -200,14 +203,14 @@ def test_frames_that_have_passed():
         layer.frame(0)
         capture_id = start(stage, start_frame=0)["capture_id"]
         layer.wait_for("start")
-        layer.say("fault", code="start_failed", text="frame 0 has begun already")
+        layer.say("fault", code="frame_passed", text="frame 0 has begun already")
         check(ended(stage, capture_id), "gpu_frame_not_reached", "frame_passed", "frame 0")
         layer.frame(100)
         capture_id = start(stage, start_frame=200)["capture_id"]  # and the frame is read
         layer.wait_for("start")
         # What the layer sees is newer than what was told.
         layer.frame(200)
-        layer.say("fault", code="start_failed", text="frame 200 has begun already")
+        layer.say("fault", code="frame_passed", text="frame 200 has begun already")
         check(ended(stage, capture_id), "gpu_frame_not_reached", "frame_passed", "frame 200", "start_frame")
         error = stage.client.fails("StartGpuTrace", build_id="engine", start_frame=200)
         assert (error.code, error.detail) == ("gpu_frame_not_reached", "frame_passed") and "in frame 200 (by submit)" in error.message
@@ -234,6 +237,42 @@ def test_a_program_that_dies_while_it_is_recorded():
                 final = ended(stage, capture_id)
                 check(final, "interrupted", "exited_mid_capture", words, "frame 4", "frame 2")
                 assert final["signal"] == words and final["first_frame"] == 2 and final["last_frame"] is None
+
+
+def test_a_trace_that_is_stopped_before_its_first_frame_says_so():
+    with Stage() as stage:
+        pid = stage.launch()
+        with stage.layer(pid) as layer:
+            for params, words in (({}, ("before its first frame", "/usr/bin/engine had made no device yet")),
+                                  ({"start_frame": 7}, ("before frame 7", "was in frame 0 (by auto)")), ({"start_frame": 70}, ("frame 70", "in frame 5 (by submit)"))):
+                if words[1].startswith("was"):
+                    layer.device()
+                elif words[1].startswith("in"):
+                    layer.frame(5)
+                capture_id = start(stage, **params)["capture_id"]
+                layer.wait_for("start")
+                stopping = stage.client.send("StopCapture", capture_id=capture_id)
+                layer.wait_for("stop")
+                layer.say("fault", code="not_capturing", text="its first frame had not begun")
+                final = stage.client.wait_reply(stopping)
+                check(final, "gpu_frame_not_reached", "stopped", "was stopped after ", *words)
+                assert final["state"] == "failed" and final["reason"] == "stopped", final
+
+
+def test_a_program_that_becomes_another_is_told_with_its_own_frames():
+    with Stage() as stage, stage.program() as (pid, layer):
+        capture_id = start(stage, start_frame=2, end_frame=9)["capture_id"]
+        layer.wait_for("start")
+        begin(layer, 2)
+        layer.frame(4)
+        stage.client.wait_event("GpuTraceProgress", frame=4)
+        layer.end()
+        with stage.layer(pid, exe="/usr/bin/another") as other:
+            other.device(name="another GPU")
+            other.frame(77)
+            final = ended(stage, capture_id)
+            check(final, "interrupted", "exited_mid_capture", "in frame 4 of")
+            assert final["traced_exe"] == "/usr/bin/engine" and "llvmpipe" in final["device"]["name"], final
 
 
 def test_a_child_that_dies_alone():

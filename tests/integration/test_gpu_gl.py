@@ -159,7 +159,7 @@ def test_a_frame_that_has_passed_is_told():
             pass
         connection.send("start", by="present", first=1, last=1, template=listener.out("doc"))
         fault = connection.wait("fault", "capturing")
-        assert fault["code"] == "start_failed" and "frame 1 has begun already" in fault["text"], fault
+        assert fault["code"] == "frame_passed" and "frame 1 has begun already" in fault["text"], fault
         program.send_signal(signal.SIGKILL)
 
 

@@ -327,7 +327,7 @@ def test_starts_that_make_no_sense_are_refused():
         while connection.wait("frame")["n"] < 1:
             pass
         connection.send("start", by="submit", first=0, last=0, template=out)
-        fails(connection, "start_failed", "frame 0 has begun already")
+        fails(connection, "frame_passed", "frame 0 has begun already")
         program.kill()
 
 

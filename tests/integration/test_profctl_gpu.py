@@ -139,6 +139,18 @@ def test_the_program_runs_on_when_the_daemon_is_killed():
         assert "the GPU trace was not completed; the program was not disturbed" in err, err
 
 
+def test_a_trace_that_is_lost_says_by_which_signal_its_program_died():
+    with stage() as (_, env):
+        for number in (signal.SIGKILL, signal.SIGSEGV):
+            running = subprocess.Popen([program("profctl"), "gpu", "--gpu-trace-start-frame", "3", "--gpu-trace-end-frame", "90000",
+                                        *frames_program("--frames", 100000, "--frame-ms", 5)], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            wait_until(lambda: daemons(env) and tracing(env), 30, "the first frame")
+            os.kill(record(env)["traced_pid"], number)
+            _, err = running.communicate(timeout=60)
+            assert running.returncode == 128 + number and "its document is lost" in err, err
+            assert err.endswith("profctl: the program was ended by %s (signal %d)\n" % (number.name, number)), err
+
+
 def test_ctrl_c_ends_a_trace_without_a_range_and_then_the_program():
     with stage() as (_, env):
         terminal = Terminal([program("profctl"), "gpu", *frames_program("--frames", 100000, "--frame-ms", 5)], env)

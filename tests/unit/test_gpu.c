@@ -60,7 +60,8 @@ static void each_fault_of_the_wire_has_a_code_a_cause_and_what_helps(void **stat
 		{"nothing_recorded", ERROR_GPU_FRAME_NOT_REACHED}, {"busy", ERROR_CAPTURE_BUSY},
 		{"device_not_found", ERROR_BACKEND_UNAVAILABLE},
 		{"device_ambiguous", ERROR_BACKEND_UNAVAILABLE},
-		{"start_failed", ERROR_BACKEND_UNAVAILABLE}, {"output_not_writable", ERROR_IO}};
+		{"start_failed", ERROR_BACKEND_UNAVAILABLE}, {"frame_passed", ERROR_GPU_FRAME_NOT_REACHED},
+		{"output_not_writable", ERROR_IO}};
 	(void)state;
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
 		struct error err = {0};
