@@ -26,19 +26,31 @@ static uint64_t written_us(const struct stat *status)
 	return (uint64_t)status->st_mtim.tv_sec * 1000000 + (uint64_t)status->st_mtim.tv_nsec / 1000;
 }
 
+static bool look_at(struct document *document, const char *path, struct error *err)
+{
+	if (fstat(document->fd, &document->status) != 0) {
+		return error_errno(err, "examine %.1024s", path);
+	}
+	document->bytes = (uint64_t)document->status.st_size;
+	document->written_us = written_us(&document->status);
+	return true;
+}
+
 /* Is it a document? */
 static bool check(struct document *document, const char *path, const char *magic, struct error *err)
 {
 	char head[MAGIC_BYTES];
-	struct stat status;
 	size_t len = strlen(magic);
-	if (fstat(document->fd, &status) != 0) {
-		return error_errno(err, "examine %.1024s", path);
+	if (!look_at(document, path, err)) {
+		return false;
 	}
-	if (status.st_uid != geteuid()) {
+	if (document->status.st_uid != geteuid()) {
 		return missing(err, path, "is another user's file");
 	}
-	if (status.st_size == 0) {
+	if (document->status.st_nlink != 1) {
+		return missing(err, path, "is a file with other names too (hard links)");
+	}
+	if (document->bytes == 0) {
 		return missing(err, path, "is empty");
 	}
 	if (pread(document->fd, head, len, 0) != (ssize_t)len || memcmp(head, magic, len) != 0) {
@@ -46,8 +58,6 @@ static bool check(struct document *document, const char *path, const char *magic
 			"the document %.1024s does not begin with %s: it was not completed", path, magic);
 		return error_detail(err, "document_broken");
 	}
-	document->bytes = (uint64_t)status.st_size;
-	document->written_us = written_us(&status);
 	return files_sync(document->fd, err);
 }
 
@@ -80,7 +90,10 @@ bool document_take(int folder_fd, const char *path, const char *magic, const cha
 	}
 	/* Of several documents that begin alike, the one that was told of is kept. */
 	bool ok = files_rename(folder_fd, name, final_name, err) && files_sync(folder_fd, err) &&
-			  contents_remove_documents(folder_fd, err);
+			  contents_remove_documents(folder_fd, err) && look_at(document, path, err);
+	if (ok && !document_is_at(document, folder_fd, final_name)) {
+		ok = missing(err, path, "became another file while it was looked at");
+	}
 	if (!ok) {
 		document_close(document);
 	}
@@ -91,6 +104,20 @@ bool document_open(int folder_fd, const char *magic, const char *final_name,
 	struct document *document, struct error *err)
 {
 	return open_one(folder_fd, final_name, final_name, magic, document, err);
+}
+
+static bool is_same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+bool document_is_at(const struct document *document, int folder_fd, const char *name)
+{
+	const struct stat *was = &document->status;
+	struct stat is;
+	return fstatat(folder_fd, name, &is, AT_SYMLINK_NOFOLLOW) == 0 && is.st_dev == was->st_dev &&
+		   is.st_ino == was->st_ino && is.st_nlink == 1 && is.st_size == was->st_size &&
+		   is_same_time(&is.st_mtim, &was->st_mtim) && is_same_time(&is.st_ctim, &was->st_ctim);
 }
 
 void document_close(struct document *document)

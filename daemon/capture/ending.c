@@ -165,21 +165,13 @@ static void fail_without_samples(struct capture *capture)
 	ending_fail(capture, &err);
 }
 
-/* Somebody may have moved the folder while we worked in it, by its descriptor. */
-static bool is_at_its_path(const struct store_folder *folder)
-{
-	struct stat named, own;
-	return fstat(folder->fd, &own) == 0 && lstat(folder->path, &named) == 0 &&
-		   named.st_dev == own.st_dev && named.st_ino == own.st_ino;
-}
-
 /* Worker: gives complete files their final names. The journal is synced last: nobody waits for it at the names. */
 static void commit(uv_work_t *work)
 {
 	struct capture *capture = work->data;
 	capture->commit_ok = artifacts_commit(&capture->artifacts, &capture->commit_error) &&
 						 files_sync(capture->journal_fd, &capture->commit_error);
-	capture->was_moved = !is_at_its_path(&capture->folder);
+	capture->was_moved = !store_folder_is_at_its_path(&capture->folder);
 }
 
 static void committed(uv_work_t *work, int status)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "capture/document.h"
 #include "capture/trace_record.h"
 #include "capture/tracing.h"
 #include "protocol/limits.h"
@@ -41,39 +42,78 @@ static void fail_unread(struct capture *capture, const struct verdict *verdict)
 	ending_fail(capture, &err);
 }
 
+/* What was looked at is not what the record would name: whoever follows that path would find another file, or none. */
+static void fail_replaced(struct capture *capture)
+{
+	struct error err = {0};
+	error_set(&err, ERROR_IO,
+		"%.600s/%s is not the document any more that was recorded: it, or the capture's folder, "
+		"was "
+		"moved, replaced or changed meanwhile",
+		capture->folder.path, capture->tracing->backend->document);
+	error_detail(&err, "document_replaced");
+	error_hint(&err, "let nobody else write in the folder of captures, and record it again");
+	trace_record_clear_document(capture->record.trace);
+	trace_record_set_verified(capture->record.trace, false);
+	ending_fail(capture, &err);
+}
+
+/* The name is in the folder of which we have the descriptor, and that is where its path says. */
+static bool is_in_its_place(const struct capture *capture)
+{
+	const struct tracing *tracing = capture->tracing;
+	return store_folder_is_at_its_path(&capture->folder) &&
+		   document_is_at(&tracing->document, capture->folder.fd, tracing->backend->document);
+}
+
+static void finish(struct capture *capture)
+{
+	if (is_in_its_place(capture)) {
+		ending_finish(capture);
+	} else {
+		fail_replaced(capture);
+	}
+}
+
+static void take_verdict(struct capture *capture, const struct verdict *verdict)
+{
+	bool is_whole = capture->tracing->is_vouched || verdict->is == VERDICT_GOOD;
+	trace_record_set_verified(capture->record.trace, verdict->is == VERDICT_GOOD);
+	if (!is_in_its_place(capture)) {
+		fail_replaced(capture);
+	} else if (verdict->is == VERDICT_BROKEN) {
+		fail_broken(capture, verdict);
+	} else if (!is_whole) {
+		fail_unread(capture, verdict);
+	} else {
+		if (verdict->is == VERDICT_UNREAD) {
+			warn_unread(capture, verdict);
+		}
+		ending_finish(capture);
+	}
+}
+
 static void document_judged(void *context, const struct verdict *verdict)
 {
 	struct capture *capture = context;
 	capture->tracing->verifying = NULL;
 	if (capture->discard) {
 		ending_cancel(capture);
-		return;
+	} else {
+		take_verdict(capture, verdict);
 	}
-	trace_record_set_verified(capture->record.trace, verdict->is == VERDICT_GOOD);
-	if (verdict->is == VERDICT_BROKEN) {
-		fail_broken(capture, verdict);
-		return;
-	}
-	if (verdict->is == VERDICT_UNREAD && !capture->tracing->is_vouched) {
-		fail_unread(capture, verdict);
-		return;
-	}
-	if (verdict->is == VERDICT_UNREAD) {
-		warn_unread(capture, verdict);
-	}
-	ending_finish(capture);
 }
 
 void trace_verifying_begin(struct capture *capture)
 {
 	struct tracing *tracing = capture->tracing;
 	struct verdict verdict = {.is = VERDICT_UNREAD};
-	const char *path = json_string_value(json_object_get(capture->record.trace, "trace_path"));
 	struct verifying_options options = {
 		.loop = capture->captures->options.loop,
 		.processes = capture->captures->options.processes,
 		.reader = tracing->backend->reader,
-		.path = path != NULL ? path : "",
+		.document_fd = tracing->document.fd,
+		.name = tracing->backend->document,
 		.bytes = tracing->document.bytes,
 		.limit_ms = LIMIT_GPU_VERIFY_MS,
 		.done = document_judged,
@@ -81,7 +121,7 @@ void trace_verifying_begin(struct capture *capture)
 	};
 	if (!tracing->is_verified) {
 		trace_record_set_verified(capture->record.trace, false);
-		ending_finish(capture);
+		finish(capture);
 		return;
 	}
 	if (tracing->haste != NULL) {

@@ -17,7 +17,8 @@ struct processes;
  */
 struct verifying;
 
-/* Who reads documents. In its arguments these two stand for the document's path and for that of what it is to write. */
+/* Who reads documents. In its arguments these two stand for the document, which is what a descriptor says, whatever
+ * became of its name, and for the path of what it is to write. */
 #define VERIFYING_DOCUMENT "\1document"
 #define VERIFYING_OUTPUT   "\1output"
 struct verifying_reader {
@@ -32,8 +33,10 @@ struct verifying_options {
 	struct processes
 		*processes; /* the reader dies with the daemon by process/helpers.h; NULL: it does not */
 	const struct verifying_reader *reader;
-	const char *path; /* the document's; borrowed for the call */
-	uint64_t bytes;   /* and its size */
+	int document_fd; /* the document, which the reader gets by this, */
+	const char *
+		name; /* as a file of this name in its folder, which it is in; both borrowed for the call */
+	uint64_t bytes; /* and its size */
 	unsigned limit_ms;
 	/* Called once, in a later turn, when nothing of it is left. verdict is borrowed. */
 	void (*done)(void *context, const struct verdict *verdict);

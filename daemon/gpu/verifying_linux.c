@@ -25,6 +25,8 @@
 #define SAID_NAME     "said"
 #define OUTPUT_NAME   "output"
 #define ARGUMENTS     16
+#define DOCUMENT_FD   3 /* in the reader */
+#define DOCUMENT_LINK "/proc/self/fd/3"
 #define REAP_AGAIN_MS 20
 
 struct verifying {
@@ -36,7 +38,6 @@ struct verifying {
 	char reader_path[PATH_MAX];
 	char folder[PRIVATE_FOLDER_BYTES]; /* 0700, ours alone; "" when there is none */
 	int folder_fd, folder_lock;        /* owned; -1 */
-	char *path;                        /* owned */
 	pid_t pid;
 	uv_timer_t timer; /* the limit, or another try to reap */
 	struct pidfd_watch exit;
@@ -89,7 +90,6 @@ static void release(struct verifying *verifying)
 	if (verifying->folder_lock >= 0) {
 		close(verifying->folder_lock);
 	}
-	free(verifying->path);
 	free(verifying);
 }
 
@@ -204,7 +204,8 @@ void verifying_abandon(const struct verifying *verifying)
 
 /* --- its beginning --- */
 
-static int spawn_with(struct verifying *verifying, int said, char **argv, char **environment)
+static int spawn_with(
+	struct verifying *verifying, int said, int document_fd, char **argv, char **environment)
 {
 	posix_spawnattr_t attributes;
 	posix_spawn_file_actions_t actions;
@@ -216,7 +217,8 @@ static int spawn_with(struct verifying *verifying, int said, char **argv, char *
 	code = code != 0
 			   ? code
 			   : posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	code = code != 0 ? code : posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+	code = code != 0 ? code : posix_spawn_file_actions_adddup2(&actions, document_fd, DOCUMENT_FD);
+	code = code != 0 ? code : posix_spawn_file_actions_addclosefrom_np(&actions, DOCUMENT_FD + 1);
 	code = code != 0 ? code : posix_spawn_file_actions_addchdir_np(&actions, verifying->folder);
 	code = code != 0 ? code
 					 : posix_spawn(&verifying->pid, verifying->reader_path, &actions, &attributes,
@@ -227,7 +229,7 @@ static int spawn_with(struct verifying *verifying, int said, char **argv, char *
 }
 
 /* Of our own environment only what finds the program's libraries; the rest could put RenderDoc, or whatever else, into it. */
-static int spawn(struct verifying *verifying, int said)
+static int spawn(struct verifying *verifying, int said, const struct verifying_options *options)
 {
 	char home[PRIVATE_FOLDER_BYTES + 8], temporary[PRIVATE_FOLDER_BYTES + 8],
 		output[PRIVATE_FOLDER_BYTES + 8];
@@ -247,9 +249,11 @@ static int spawn(struct verifying *verifying, int said)
 	for (size_t i = 0; i < ARGUMENTS && arguments[i] != NULL; i++) {
 		bool is_document = strcmp(arguments[i], VERIFYING_DOCUMENT) == 0;
 		bool is_output = strcmp(arguments[i], VERIFYING_OUTPUT) == 0;
-		argv[i + 1] = is_document ? verifying->path : is_output ? output : (char *)arguments[i];
+		argv[i + 1] = is_document ? (char *)options->name
+					  : is_output ? output
+								  : (char *)arguments[i];
 	}
-	return spawn_with(verifying, said, argv, environment);
+	return spawn_with(verifying, said, options->document_fd, argv, environment);
 }
 
 /* It has just begun: nothing of what is limited can have been used up before. */
@@ -266,11 +270,12 @@ static void set_limits(const struct verifying *verifying, uint64_t bytes)
 	prlimit(verifying->pid, RLIMIT_CORE, &core, NULL);
 }
 
-static bool run(struct verifying *verifying, uint64_t bytes)
+static bool run(struct verifying *verifying, const struct verifying_options *options)
 {
 	struct error err = {0};
 	int said = files_create(verifying->folder_fd, SAID_NAME, &err);
-	int code = said >= 0 ? spawn(verifying, said) : EIO;
+	bool has_link = symlinkat(DOCUMENT_LINK, verifying->folder_fd, options->name) == 0;
+	int code = said >= 0 && has_link ? spawn(verifying, said, options) : EIO;
 	if (said >= 0) {
 		close(said);
 	}
@@ -280,7 +285,7 @@ static bool run(struct verifying *verifying, uint64_t bytes)
 		return false;
 	}
 	helpers_add(verifying->processes, verifying->pid);
-	set_limits(verifying, bytes);
+	set_limits(verifying, options->bytes);
 	return true;
 }
 
@@ -324,8 +329,7 @@ struct verifying *verifying_start(const struct verifying_options *options, struc
 {
 	struct verifying *verifying = calloc(1, sizeof(*verifying));
 	*verdict = (struct verdict){.is = VERDICT_UNREAD, .why = "memory is out"};
-	if (verifying == NULL || (verifying->path = strdup(options->path)) == NULL) {
-		free(verifying);
+	if (verifying == NULL) {
 		return NULL;
 	}
 	verifying->reader = options->reader;
@@ -337,7 +341,7 @@ struct verifying *verifying_start(const struct verifying_options *options, struc
 	verifying->verdict.is = VERDICT_UNREAD;
 	snprintf(verifying->limit_text, sizeof(verifying->limit_text), "it took longer than %u ms",
 		options->limit_ms);
-	if (find_reader(verifying) && make_folder(verifying) && run(verifying, options->bytes) &&
+	if (find_reader(verifying) && make_folder(verifying) && run(verifying, options) &&
 		watch(verifying, options->loop)) {
 		return verifying;
 	}

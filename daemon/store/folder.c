@@ -285,6 +285,13 @@ void store_folder_close(struct store_folder *folder)
 	}
 }
 
+bool store_folder_is_at_its_path(const struct store_folder *folder)
+{
+	struct stat named, own;
+	return fstat(folder->fd, &own) == 0 && lstat(folder->path, &named) == 0 &&
+		   named.st_dev == own.st_dev && named.st_ino == own.st_ino;
+}
+
 bool store_folder_sync(const struct store_folder *folder, struct error *err)
 {
 	int fd = files_open(folder->record_fd, CONTENTS_RECORD, err);

@@ -61,6 +61,8 @@ void store_folder_close(struct store_folder *folder);
 bool store_put(struct store *store, struct store_folder *folder, json_t *record, struct error *err);
 /* Brings the record that was put last to the disk. Blocking, any thread. */
 bool store_folder_sync(const struct store_folder *folder, struct error *err);
+/* False: somebody has moved or replaced the folder while we work in it, by its descriptor. Any thread. */
+bool store_folder_is_at_its_path(const struct store_folder *folder);
 /* What the capture's files take. Blocking, any thread. */
 uint64_t store_folder_bytes(const struct store_folder *folder);
 /* Deletes what is ours in both folders, and the folders when nothing else is in them. Blocking, any thread; then store_forget. */

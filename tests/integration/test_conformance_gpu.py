@@ -434,10 +434,10 @@ def test_shaders_are_beside_the_document():
           "although the machine could; `no_device`; `device_not_used`; `gpu_idle`), `gpu_frame_not_reached` (`frame_passed`: it had begun before; "
           "`frames_not_reached`; `stopped` before its first frame; `nothing_recorded`: nothing was submitted to the end; `device_waits`), `backend_unavailable` (`vulkan_loader_missing`, `vulkan_no_driver`, `layer_order`, `renderdoc_missing`, "
           "`renderdoc_too_old`, `start_failed`, `device_not_found`, `device_ambiguous`, `descriptor_closed`: the program closed what it had not opened, RenderDoc's log), `capture_busy` (`busy`), `io` (`document_missing`, `document_broken`, "
-          "`output_not_writable`), `disk_full`, `timeout` (`no_answer`; `device_waits`), or `interrupted` (`exited_mid_capture`: the program was killed while "
+          "`document_replaced`: the file, or its folder, is another one than when it was read; `output_not_writable`), `disk_full`, `timeout` (`no_answer`; `device_waits`), or `interrupted` (`exited_mid_capture`: the program was killed while "
           "it was recorded; `device_waits`; `connection_closed`: it closed what it had not opened, profd's socket).")
 def test_each_failure_has_its_code():
-    # The others: test_gpu_failures.py.
+    # The others: test_gpu_failures.py, test_gpu_verifying.py.
     with Stage() as stage:
         with stage.program() as (pid, layer):
             for detail, code in (("layer_order", "backend_unavailable"), ("renderdoc_missing", "backend_unavailable"),

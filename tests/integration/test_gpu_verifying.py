@@ -3,7 +3,7 @@ import os
 import signal
 import time
 
-from gpu_stage import Stage, record, start
+from gpu_stage import READER, Stage, begin, record, start
 from harness import alive, main, wait_until
 from test_gpu_documents import launch, trace
 from test_gpu_documents import stage as real_stage
@@ -65,11 +65,72 @@ def test_a_reader_has_nothing_of_ours_and_limits():
             facts = file.read().split("\n")
         output = facts[4]
         home = os.path.dirname(output)
-        assert facts[:7] == ["convert", "-f", final["trace_path"], "-o", output, "-c", "xml"], facts
+        assert facts[:7] == ["convert", "-f", "capture.rdc", "-o", output, "-c", "xml"], facts
         assert facts[7:10] == [home, home, ""] and os.path.dirname(home) == stage.runtime, facts
-        assert facts[10] == facts[11] and set(facts[12].split()) <= {"0", "1", "2", "10", "255"}, facts
+        assert facts[10] == facts[11] and set(facts[12].split()) <= {"0", "1", "2", "3", "10", "255"}, facts
         assert [int(fact) for fact in facts[13:16]] == [1 << 30 >> 9, 31, (4 << 20) + 1], facts
         assert os.listdir(stage.runtime) and not os.path.exists(home)
+
+
+def replaced(folder, target):
+    os.rename(folder, folder + "-away")
+    os.symlink(target, folder)
+
+
+def changed_in_place(path):
+    with open(path, "r+b") as file:
+        file.seek(10)
+        file.write(b"!")
+
+
+def test_a_trace_never_names_what_was_not_verified():
+    waits = "#!/bin/sh\ntouch ROOT/reads\nwhile ! test -e ROOT/go; do sleep 0.02; done\n" + READER.split("\n")[1]
+    hostile = (lambda folder, decoy: replaced(folder, decoy), lambda folder, decoy: replaced(folder, folder + "-away"),
+               lambda folder, _: os.remove(folder + "/capture.rdc"), lambda folder, decoy: os.replace(decoy + "/other", folder + "/capture.rdc"),
+               lambda folder, decoy: os.link(folder + "/capture.rdc", decoy + "/again"), lambda folder, _: changed_in_place(folder + "/capture.rdc"))
+    for number, act in enumerate(hostile):
+        with Stage(reader=waits) as stage, stage.program() as (_, layer):
+            decoy = stage.root + "/decoy"
+            os.mkdir(decoy)
+            for name in ("capture.rdc", "other"):
+                with open(decoy + "/" + name, "wb") as file:
+                    file.write(b"RDOC" + bytes(60))
+            capture_id = recorded(stage, layer)
+            folder = stage.client.call("GetCapture", capture_id=capture_id)["folder"]
+            wait_until(lambda: os.path.exists(stage.root + "/reads"), 10, "the reader")
+            act(folder, decoy)
+            with open(stage.root + "/go", "w", encoding="utf-8"):
+                pass
+            final = stage.client.call("WaitCapture", capture_id=capture_id)
+            error = final["error"]
+            assert (final["state"], error["data"]["code"], error["data"]["detail"]) == ("failed", "io", "document_replaced"), (number, final)
+            assert final["trace_path"] is None and final["artifacts"] == [] and final["verified"] is False, final
+            with open(decoy + "/capture.rdc", "rb") as file:
+                assert file.read() == b"RDOC" + bytes(60), "it is somebody else's"
+
+
+def test_a_document_is_a_file_of_its_own_in_the_captures_folder():
+    with Stage() as stage, stage.program() as (_, layer):
+        outside = stage.root + "/outside"
+        os.mkdir(outside)
+        for how in ("hard link", "symbolic link", "folder"):
+            with open(outside + "/mine", "wb") as file:
+                file.write(b"RDOC" + bytes(60))
+            capture_id = start(stage, frames=1)["capture_id"]
+            asked = layer.wait_for("start")
+            begin(layer, 0)
+            path, folder = asked["template"] + "_capture.rdc", os.path.dirname(asked["template"])
+            if how == "folder":
+                replaced(folder, outside)
+                os.rename(outside + "/mine", path)
+            else:
+                {"hard link": os.link, "symbolic link": os.symlink}[how](outside + "/mine", path)
+            layer.say("document", path=path, bytes=64, first=0, last=0)
+            final = stage.client.call("WaitCapture", capture_id=capture_id)
+            assert (final["error"]["data"]["code"], final["error"]["data"]["detail"]) == ("io", "document_missing"), (how, final)
+            assert final["trace_path"] is None and len(os.listdir(outside)) == 1, (how, final)
+            with open(os.path.join(outside, os.listdir(outside)[0]), "rb") as file:
+                assert file.read() == b"RDOC" + bytes(60) and os.fstat(file.fileno()).st_nlink == 1, how
 
 
 def test_without_a_reader_it_is_said_so():

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 
 /* A folder that is PATH, and one in which private folders are made. */
 static char root[64], tools[96], runtime[96];
+static int document; /* without any name */
 static const char *const arguments[] = {"-f", VERIFYING_DOCUMENT, "-o", VERIFYING_OUTPUT, NULL};
 static const struct verifying_reader reader = {"reader", "the-package", arguments, "<?xml"};
 
@@ -31,6 +33,8 @@ static int set_up(void **state)
 	snprintf(tools, sizeof(tools), "%s/tools", root);
 	snprintf(runtime, sizeof(runtime), "%s/run", root);
 	assert_int_equal(mkdir(tools, 0700) | mkdir(runtime, 0700), 0);
+	document = open(root, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	assert_true(document >= 0 && write(document, "what it says\n", 13) == 13);
 	setenv("PATH", tools, 1);
 	setenv("XDG_RUNTIME_DIR", runtime, 1);
 	return 0;
@@ -40,6 +44,7 @@ static int tear_down(void **state)
 {
 	char path[128];
 	(void)state;
+	close(document);
 	snprintf(path, sizeof(path), "%s/reader", tools);
 	unlink(path);
 	snprintf(path, sizeof(path), "%s/pid", root);
@@ -74,7 +79,8 @@ static struct verifying *begin(
 {
 	struct verifying_options options = {.loop = loop,
 		.reader = &reader,
-		.path = "/the/document",
+		.document_fd = document,
+		.name = "the-document",
 		.limit_ms = limit_ms,
 		.done = take,
 		.context = result};
@@ -101,7 +107,9 @@ static void what_a_reader_makes_of_a_document_is_believed(void **state)
 {
 	struct result good = {0}, bad = {0};
 	(void)state;
-	write_reader("[ \"$2\" = /the/document ] && printf '<?xml' > \"$4\"");
+	write_reader(
+		"[ \"$2\" = the-document ] && read line < \"$2\" && [ \"$line\" = 'what it says' ] && "
+		"printf '<?xml' > \"$4\"");
 	run(5000, &good);
 	assert_int_equal(good.verdict.is, VERDICT_GOOD);
 	assert_string_equal(good.verdict.why, "");

@@ -239,8 +239,7 @@ static void tell_late(const struct frame_counts *counts)
 	enum frame_rule rule = session.frames.rule;
 	uint64_t current = frames_begun_last(counts, rule);
 	fault_set(&fault, "frame_passed",
-		"frame %llu has begun already: the program is in frame %llu (by %s); ask for a later one, "
-		"or for the next",
+		"frame %llu has begun already: the program is in frame %llu (by %s)",
 		(unsigned long long)session.frames.wish.first, (unsigned long long)current,
 		wish_rule_name(rule));
 	report_fault(&session.channel, &fault);
