@@ -15,8 +15,6 @@
  */
 struct channel;
 
-#define CHANNEL_TOKEN_BYTES 33 /* 128 random bits in hex, and a NUL */
-
 /* Listens on a new socket (0600) at path, which the caller's private folder holds and removes. Owned. NULL: err. */
 struct channel *channel_open(
 	uv_loop_t *loop, const struct log *log, const char *path, struct error *err);

@@ -12,6 +12,7 @@
 #include "gpu/places.h"
 #include "gpu/private_folder.h"
 #include "gpu/renderdoc.h"
+#include "gpu/rendezvous.h"
 #include "gpu/survivors.h"
 #include "process/environment.h"
 #include "protocol/names.h"
@@ -252,7 +253,7 @@ static void status(const struct gpu_armed *armed, struct gpu_status *out)
 
 static pid_t survivor(const struct gpu_armed *armed, char *name, size_t size)
 {
-	char variable[sizeof(ENV_GPU_TOKEN) + CHANNEL_TOKEN_BYTES + 1];
+	char variable[sizeof(ENV_GPU_TOKEN) + RENDEZVOUS_TOKEN_BYTES + 1];
 	snprintf(variable, sizeof(variable), ENV_GPU_TOKEN "=%s", channel_token(armed->channel));
 	return survivors_find(variable, name, size);
 }
