@@ -50,10 +50,13 @@ static void stop_listening(struct tracing *tracing)
 void tracing_take_status(struct capture *capture)
 {
 	struct tracing *tracing = capture->tracing;
-	if (tracing->is_gone) {
-		return; /* who is there now is another */
+	struct gpu_status now;
+	tracing->backend->status(tracing->program->armed, &now);
+	if (tracing->is_gone) { /* who is there now is another, or has closed the connection */
+		tracing->ending.status.has_closed = now.has_closed;
+		return;
 	}
-	tracing->backend->status(tracing->program->armed, &tracing->ending.status);
+	tracing->ending.status = now;
 	trace_record_set_status(
 		capture->record.trace, &tracing->ending.status, tracing->ending.has_begun);
 }

@@ -8,13 +8,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PROC_PATH_BYTES 64
-#define DELETED         " (deleted)" /* proc_pid_exe(5) */
+#include "target/speaker.h"
+
+#define DELETED " (deleted)" /* proc_pid_exe(5) */
 
 bool writer_runs(pid_t pid, const char *path)
 {
 	char link[PROC_PATH_BYTES], found[PATH_MAX + sizeof(DELETED)];
-	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)target_speaker(pid));
 	ssize_t len = readlink(link, found, sizeof(found) - 1);
 	if (len <= 0) {
 		return false;
@@ -38,7 +39,7 @@ bool writer_has_open(pid_t pid, dev_t device, ino_t inode)
 {
 	char path[PROC_PATH_BYTES];
 	bool is_found = false;
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)target_speaker(pid));
 	DIR *folder = opendir(path);
 	struct dirent *entry = NULL;
 	while (folder != NULL && !is_found && (entry = readdir(folder)) != NULL) {

@@ -4,7 +4,7 @@ import signal
 import subprocess
 import time
 
-from gpu_listener import (LAVAPIPE, LAYER_SHARE, TOKEN, Listener, armed, convert, frames_in, frames_program, labels_of, need)
+from gpu_listener import (LAVAPIPE, LAYER_SHARE, TOKEN, Listener, armed, convert, frames_in, frames_program, labels_of, listening_ports, need)
 from harness import main, skip, wait_until
 
 FRAME_LINES_A_SECOND = 10
@@ -446,22 +446,6 @@ def test_a_process_ends_with_its_last_thread():
             connection.drain(timeout=5)
             assert finish(program, 5) == bare_output("--frames", 5)
             assert frames_in(connection.find("document")[0]["path"]) == ["frame %d" % n for n in ((1, 2) if "first" in words else range(5))] if words else True
-
-
-def listening_ports(pid):
-    """TCP ports of all addresses on which the process listens, by /proc."""
-    inodes, ports = set(), set()
-    for fd in os.listdir("/proc/%d/fd" % pid):
-        link = os.readlink("/proc/%d/fd/%s" % (pid, fd))
-        if link.startswith("socket:["):
-            inodes.add(link[8:-1])
-    for table in ("tcp", "tcp6"):
-        with open("/proc/%d/net/%s" % (pid, table), encoding="ascii") as file:
-            for row in file.read().splitlines()[1:]:
-                fields = row.split()
-                if fields[3] == "0A" and fields[9] in inodes:
-                    ports.add(int(fields[1].split(":")[1], 16))
-    return ports
 
 
 def test_renderdocs_port_is_closed():

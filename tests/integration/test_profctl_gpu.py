@@ -10,7 +10,7 @@ import subprocess
 from fake_gpu_layer import Parts
 from gpu_listener import LAVAPIPE, convert, frames_in, frames_program, groups_of, need
 from harness import alive, main, program, skip, target, wait_until
-from test_gpu_layer import display
+from xserver import display
 from test_profctl import Terminal, daemons, home, profctl
 
 KNOWN = ("PROFD_GPU", "PROFD_ENABLE_GPU", "VK_", "ENABLE_VULKAN")

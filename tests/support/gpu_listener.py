@@ -205,6 +205,22 @@ def convert(path):
     return ElementTree.parse(out).getroot()
 
 
+def listening_ports(pid):
+    """TCP ports of all addresses on which the process listens, by /proc."""
+    inodes, ports = set(), set()
+    for fd in os.listdir("/proc/%d/fd" % pid):
+        link = os.readlink("/proc/%d/fd/%s" % (pid, fd))
+        if link.startswith("socket:["):
+            inodes.add(link[8:-1])
+    for table in ("tcp", "tcp6"):
+        with open("/proc/%d/net/%s" % (pid, table), encoding="ascii") as file:
+            for row in file.read().splitlines()[1:]:
+                fields = row.split()
+                if fields[3] == "0A" and fields[9] in inodes:
+                    ports.add(int(fields[1].split(":")[1], 16))
+    return ports
+
+
 def labels_of(path):
     """The labels that the document's commands are in, in their order."""
     found = []

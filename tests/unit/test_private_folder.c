@@ -48,7 +48,7 @@ static int make(char path[PRIVATE_FOLDER_BYTES])
 
 static void put_file(const char *folder, const char *name)
 {
-	char path[128];
+	char path[512];
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	assert_true(fd >= 0);
