@@ -228,6 +228,20 @@ def test_windows_by_glx_and_egl_are_recorded():
                     assert groups_of(document["path"]) == [word for n in range(2, found + 1) for word in ("frame %d" % n, "swap")], api
 
 
+def test_what_is_recorded_at_an_exit_is_saved_before_the_driver_goes():
+    need_gl()
+    need_window()
+    with display() as name:
+        # The driver registers its exit handlers while the program draws; without the layer's care half of these died in RenderDoc.
+        for command in 3 * ([target("gl_window"), "glx", 30, "stay"], [target("gl_window"), "egl", 30, "stay"], [target("gl_frames"), "--leave"]):
+            with armed(*command, DISPLAY=name) as (listener, program, connection):
+                connection.send("start", by="present", first=1, last=1000, template=listener.out("doc"))
+                connection.drain()
+                finish(program)
+                document, = connection.find("document")
+                assert document["first"] == 1 and len(groups_of(document["path"])) > 1, document
+
+
 def test_a_frame_that_never_was_is_no_document():
     need_gl()
     need_window()

@@ -42,8 +42,21 @@ static void at_exit(void)
 
 void presence_watch_exit(void)
 {
-	if (!session.has_exit_handler) {
-		session.has_exit_handler = atexit(at_exit) == 0;
+	if (!atomic_load(&session.has_exit_handler)) {
+		atomic_store(&session.has_exit_handler, atexit(at_exit) == 0);
+	}
+}
+
+static void at_exit_again(void *unused)
+{
+	(void)unused;
+	at_exit();
+}
+
+void presence_stay_first(int (*add)(void (*handler)(void *), void *argument, void *dso))
+{
+	if (atomic_load(&session.has_exit_handler)) {
+		add(at_exit_again, NULL, NULL); /* this library is never unloaded */
 	}
 }
 

@@ -16,6 +16,9 @@ void presence_wait_for_greeting(void);
 /* RenderDoc and the driver are there by now: what is done at the exit is done before theirs, because later handlers run earlier. The lock is held. */
 void presence_watch_exit(void);
 
+/* Another exit handler was registered with add, which is a __cxa_atexit: ours is to run before it. Without the lock, or with it. */
+void presence_stay_first(int (*add)(void (*handler)(void *), void *argument, void *dso));
+
 /* The program has closed the connection: makes another, and says there what was said. False: there is none. The lock is held. */
 bool presence_renew(void);
 

@@ -38,7 +38,8 @@ struct session_state {
 	atomic_bool is_open;
 	atomic_bool wants_work; /* session_working may have something to do */
 	atomic_uint in_flight;  /* submits that are passed on without the lock */
-	bool has_hello, is_greeted, is_lost, has_exit_handler;
+	bool has_hello, is_greeted, is_lost;
+	atomic_bool has_exit_handler;
 	enum session_api api;
 	struct channel channel;
 	struct renderdoc renderdoc;
