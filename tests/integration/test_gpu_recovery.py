@@ -29,9 +29,12 @@ def restart(daemon):
 
 
 @contextlib.contextmanager
-def recording(begun=True, reader=READER, **params):
-    """(stage, start line, capture id) of a trace that is under way; the program is this one, and lives on."""
+def recording(begun=True, reader=READER, elsewhere=False, **params):
+    """(stage, start line, capture id) of a trace that is under way; the program is this one, and lives on. elsewhere: in an output_dir."""
     with Stage(reader=reader, check_exit=False) as stage:
+        if elsewhere:
+            params["output_dir"] = stage.root + "/elsewhere"
+            os.mkdir(params["output_dir"], 0o700)
         pid = stage.launch(on_daemon_exit="leave", stdio="null")
         try:
             with stage.layer(pid, exe=EXE) as layer:
@@ -192,12 +195,13 @@ def test_a_daemon_that_was_killed_while_a_document_was_read_loses_nothing():
 
 
 def test_a_document_with_its_name_of_which_the_record_does_not_know_is_read_too():
-    with recording(verify=False) as (stage, asked, capture_id):
+    with recording(verify=False, elsewhere=True) as (stage, asked, capture_id):
         kill(stage.daemon)
         path = write_document(asked)
         os.rename(path, os.path.join(os.path.dirname(path), "capture.rdc"))
         final = restart(stage.daemon).call("WaitCapture", capture_id=capture_id)
         assert (final["state"], final["verified"], final["shaders"]) == ("finished", True, None), final
+        assert final["trace_path"] == "%s/elsewhere/%s/capture.rdc" % (stage.root, capture_id), final
 
 
 if __name__ == "__main__":

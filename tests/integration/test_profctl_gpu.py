@@ -24,7 +24,7 @@ def stage(real=True):
     with home() as (root, env):
         env = {name: value for name, value in env.items() if not name.startswith(KNOWN)}
         # Where the private folders of armed programs are, also of a daemon that is killed.
-        env["XDG_RUNTIME_DIR"] = os.path.join(root, "rt")
+        env.update({"XDG_RUNTIME_DIR": os.path.join(root, "rt"), "RENDERDOC_TEMP": root})
         os.mkdir(env["XDG_RUNTIME_DIR"], 0o700)
         env.update({"VK_ICD_FILENAMES": LAVAPIPE[0]} if real else Parts(os.path.join(root, "parts")).environment())
         yield root, env

@@ -164,7 +164,7 @@ class Listener:
         """renderdoc: False for none, or the way in which tests/targets/fake_renderdoc.c fails. gl: for a program of EGL or GLX, without the Vulkan layer."""
         env = {key: value for key, value in os.environ.items() if not key.startswith(("VK_", "PROFD_GPU"))}
         env.update(PROFD_GPU="1", PROFD_GPU_LIBRARY=os.path.join(LAYER_SHARE, "libprofd_gpu.so"), PROFD_GPU_SOCKET=self.path, PROFD_GPU_TOKEN=TOKEN, VK_ICD_FILENAMES=LAVAPIPE[0],
-                   XDG_RUNTIME_DIR=self.folder, TMPDIR=self.folder, HOME=self.folder,
+                   XDG_RUNTIME_DIR=self.folder, TMPDIR=self.folder, RENDERDOC_TEMP=self.folder, HOME=self.folder,
                    XDG_DATA_DIRS=LAYER_SHARE + ":/usr/local/share:/usr/share")
         if renderdoc:
             fake = target("librenderdoc.so") if isinstance(renderdoc, str) else None

@@ -11,7 +11,7 @@
         main(globals())
 
 Every function whose name begins with test_ is a case, in the order of the file; TAP goes to stdout, what a failed case
-logged follows as comments. main(globals(), together=True) runs all cases at once, each in a process of its own: for files
+logged follows as comments; folders that it made with tempfile are gone when it has ended. main(globals(), together=True) runs all cases at once, each in a process of its own: for files
 whose cases do little but wait. PROFD_BUILD_DIR names the build folder.
 """
 import base64
@@ -30,6 +30,7 @@ import time
 import traceback
 
 import capture_schema
+import leftovers
 
 BUILD = os.environ.get("PROFD_BUILD_DIR", os.path.join(os.path.dirname(__file__), "..", "..", "build"))
 BUILD = os.path.abspath(BUILD)
@@ -190,7 +191,8 @@ class Daemon:
         self.socket_path = os.path.join(self.root, "run", "profd.sock")
         self.data_dir = data_dir or os.path.join(self.root, "data")
         self.args = list(args)
-        self.env = dict(os.environ, **(env or {}))
+        # RenderDoc leaves a log of each program that is killed.
+        self.env = dict(os.environ, RENDERDOC_TEMP=self.root, **(env or {}))
         self.user = user
         self.check_exit = check_exit
         self.clients = []
@@ -389,11 +391,13 @@ def read_folded(path):
 
 
 def run_case(number, name, case):
-    """Prints the TAP of one case; whether it did not fail."""
+    """Prints the TAP of one case; whether it did not fail. One that leaves a folder behind has failed."""
     began = time.monotonic()
     passed = True
     try:
         case()
+        left = leftovers.remove()
+        assert not left, "left behind: %s" % left
         print("ok %d - %s" % (number, name))
     except Skip as reason:
         print("ok %d - %s # SKIP %s" % (number, name, reason))
@@ -401,6 +405,8 @@ def run_case(number, name, case):
         passed = False
         print("".join("# %s\n" % line for line in traceback.format_exc().splitlines()), end="")
         print("not ok %d - %s" % (number, name))
+    finally:
+        leftovers.remove()
     print("# %s took %.2f s" % (name, time.monotonic() - began), flush=True)
     return passed
 
@@ -429,6 +435,7 @@ def main(names, together=False):
     for ignored in (signal.SIGHUP, signal.SIGINT): # by nohup, or a shell's &: what we start would ignore them too
         if signal.getsignal(ignored) == signal.SIG_IGN:
             signal.signal(ignored, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM)) # who is out of time cleans up too
     cases = [(name, case) for name, case in names.items() if name.startswith("test_") and callable(case)]
     if len(sys.argv) > 1:
         cases = [(name, case) for name, case in cases if name in sys.argv[1:]]
