@@ -23,6 +23,7 @@
 #include "target/writer.h"
 
 #define LOOK_MS           50
+#define QUIET_LOOKS       4
 #define TEMPORARY_SHADERS ARTIFACT_DOCUMENT_PREFIX GPU_WIRE_SHADERS_FOLDER
 
 static const char *text_of(const struct capture *capture, const char *name)
@@ -42,23 +43,29 @@ static pid_t program_of(const struct capture *capture)
 	return pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
 }
 
+static bool lives(const struct capture *capture)
+{
+	pid_t pid = program_of(capture);
+	return pid != 0 && writer_runs(pid, text_of(capture, "traced_exe"));
+}
+
 /* What is recorded ends with the connection to profd; until the file is there only the program's life says that it may come. */
 static bool may_come(const struct capture *capture, uint64_t waited_ms)
 {
-	pid_t pid = program_of(capture);
-	return has_begun(capture) && waited_ms < LIMIT_GPU_ANSWER_MS && pid != 0 &&
-		   writer_runs(pid, text_of(capture, "traced_exe"));
+	return has_begun(capture) && waited_ms < LIMIT_GPU_ANSWER_MS && lives(capture);
 }
 
-/* RenderDoc closes and opens it once in between: it is complete when nobody has it twice. */
+/* RenderDoc closes the file and opens it again, and the shaders come behind it: all is complete when nothing has moved for a while, or nobody is there to move it. */
 static bool is_being_written(struct capture *capture, const struct stat *status, uint64_t waited_ms)
 {
 	struct trace_recovery *recovery = &capture->tracing->recovery;
-	pid_t pid = program_of(capture);
-	bool grew = recovery->seen_bytes != (uint64_t)status->st_size;
-	bool is_open = pid != 0 && writer_has_open(pid, status->st_dev, status->st_ino);
-	recovery->seen_bytes = is_open ? 0 : (uint64_t)status->st_size;
-	return (grew || is_open) && waited_ms < LIMIT_GPU_DOCUMENT_MS;
+	uint64_t bytes = contents_bytes_of_documents(capture->folder.fd);
+	bool is_open = writer_has_open(program_of(capture), status->st_dev, status->st_ino);
+	recovery->quiet_looks =
+		is_open || bytes != recovery->seen_bytes ? 0 : recovery->quiet_looks + 1;
+	recovery->seen_bytes = bytes;
+	return (is_open || lives(capture)) && recovery->quiet_looks < QUIET_LOOKS &&
+		   waited_ms < LIMIT_GPU_DOCUMENT_MS;
 }
 
 static bool is_awaited(struct capture *capture)

@@ -15,8 +15,9 @@
  * trace_recovery.c finishes what another daemon had begun.
  */
 struct trace_recovery {
-	uint64_t began_ns, seen_bytes; /* of the document, when it was last looked at */
-	bool is_named;                 /* it had its final name already */
+	uint64_t began_ns, seen_bytes; /* of what is temporary, when it was last looked at; */
+	unsigned quiet_looks;          /* and so often it was as before */
+	bool is_named;                 /* the document had its final name already */
 };
 
 struct tracing {

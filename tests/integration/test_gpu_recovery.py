@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 
+from gpu_modules import frames_module, sha256
 from gpu_stage import READER, Stage, begin, record, start, write_document
 from harness import main, wait_until
 from test_gpu_documents import PROGRAM
@@ -102,10 +103,18 @@ def test_a_document_is_waited_for_as_long_as_it_is_being_written():
                 file.write(piece)
                 time.sleep(0.3)
                 assert client.call("GetCapture", capture_id=capture_id)["state"] == "symbolizing"
+        # The shaders come behind it.
+        modules = [frames_module(name) for name in ("fill_comp", "triangle_vert", "triangle_frag")]
+        os.mkdir(asked["template"] + ".shaders")
+        for code in modules:
+            time.sleep(0.1)
+            with open("%s.shaders/%s.spv" % (asked["template"], sha256(code)), "wb") as file:
+                file.write(code)
         final = client.call("WaitCapture", capture_id=capture_id)
-        assert final["state"] == "finished" and final["artifacts"] == [
-            {"name": "capture.rdc", "path": final["folder"] + "/capture.rdc", "bytes": len(WHOLE)}], final
-        assert final["shaders"] == {"total": 0, "with_source": 0, "with_lines": 0, "left_out": 0}
+        assert final["state"] == "finished" and final["artifacts"][0] == {
+            "name": "capture.rdc", "path": final["folder"] + "/capture.rdc", "bytes": len(WHOLE)}, final
+        assert final["shaders"] == {"total": 3, "with_source": 0, "with_lines": 0, "left_out": 0}, final
+        assert sorted(os.listdir(final["folder"] + "/shaders")) == sorted(sha256(code) + ".spv" for code in modules)
 
 
 def test_a_document_that_is_cut_is_told_as_such():
