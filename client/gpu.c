@@ -232,20 +232,6 @@ static bool start_trace(struct gpu *gpu, struct error *err)
 
 /* --- the program --- */
 
-/* Without a range Ctrl-C ends the trace: the program, whom the terminal sends it too, is started with it ignored, as a shell's background job is. */
-static bool start_gate(struct gpu *gpu, struct error *err)
-{
-	struct sigaction ignored = {.sa_handler = SIG_IGN}, ours;
-	if (!gpu->until_stopped) {
-		return recording_start_gate(&gpu->recording, gpu->argv, err);
-	}
-	sigemptyset(&ignored.sa_mask);
-	sigaction(SIGINT, &ignored, &ours);
-	bool ok = recording_start_gate(&gpu->recording, gpu->argv, err);
-	sigaction(SIGINT, &ours, NULL);
-	return ok;
-}
-
 static void stop_trace(struct gpu *gpu)
 {
 	struct recording *recording = &gpu->recording;
@@ -261,16 +247,28 @@ static void stop_trace(struct gpu *gpu)
 	}
 }
 
-/* Of the terminal's Ctrl-C, which the program does not get: the first ends the trace, each further one the program. */
+/* As a Ctrl-C would have, had it not been ignored. */
+static void end_program(struct gpu *gpu, bool is_terminals)
+{
+	if (is_terminals) {
+		job_end_group();
+	} else if (!gpu->recording.job.is_reaped) {
+		kill(gpu->recording.job.pid, SIGTERM);
+	}
+}
+
+/* The first ends the trace, each further one the program: with all that is in the terminal's foreground, as far as the terminal sent them. */
 static void take_interrupts(struct gpu *gpu)
 {
+	int terminals = job_terminal_interrupts_seen();
 	for (; gpu->interrupts < job_interrupts_seen(); gpu->interrupts++) {
 		if (recording_is_open(&gpu->recording) && gpu->interrupts == 0) {
 			stop_trace(gpu);
-		} else if (!gpu->recording.job.is_reaped) {
-			kill(gpu->recording.job.pid, SIGTERM);
+		} else {
+			end_program(gpu, terminals > gpu->terminal_interrupts);
 		}
 	}
+	gpu->terminal_interrupts = terminals;
 }
 
 static void look(void *context)
@@ -304,8 +302,8 @@ static int run_traced(struct gpu *gpu)
 {
 	struct error err = {0};
 	struct recording *recording = &gpu->recording;
-	if (!start_gate(gpu, &err) || !arm(gpu, &err) || !start_trace(gpu, &err) ||
-		!recording_go(recording, &err)) {
+	if (!recording_start_gate(recording, gpu->argv, &err) || !arm(gpu, &err) ||
+		!start_trace(gpu, &err) || !recording_go(recording, &err)) {
 		return recording_not_run(recording, &err);
 	}
 	recording_follow_program(recording);
@@ -345,13 +343,14 @@ static void prepare(struct gpu *gpu)
 	gpu->until_stopped = gpu->settings.values[GPU_START] == NULL &&
 						 json_object_get(gpu->params, "frames") == NULL &&
 						 json_object_get(gpu->params, "duration_ms") == NULL;
+	/* Then Ctrl-C ends the trace: the program, whom the terminal sends it too, must not die of it. */
+	recording->ignores_interrupts = gpu->until_stopped;
 }
 
 static int connect_and_run(struct gpu *gpu, const struct profctl *profctl)
 {
 	int connected = EXIT_SUCCESS;
 	prepare(gpu);
-	job_catch_signals();
 	gpu->recording.client = profctl_connect(
 		&(struct profctl){.socket_given = profctl->socket_given, .no_start = profctl->no_start},
 		true, &connected);

@@ -20,11 +20,12 @@ struct gpu {
 	char **argv; /* the program's */
 
 	struct recording recording;
-	json_t *environment; /* owned; what arms the program */
-	bool until_stopped;  /* no range: Ctrl-C ends the trace, and the program ignores it */
-	int interrupts;      /* those that were acted upon */
-	bool is_told;        /* the end of the trace, */
-	bool is_end_told;    /* and that of the program, as far as it is the cause */
+	json_t *environment;     /* owned; what arms the program */
+	bool until_stopped;      /* no range: Ctrl-C ends the trace, and the program ignores it */
+	int interrupts;          /* those that were acted upon */
+	int terminal_interrupts; /* of them, the terminal's */
+	bool is_told;            /* the end of the trace, */
+	bool is_end_told;        /* and that of the program, as far as it is the cause */
 };
 
 /* gpu_report.c: what is printed, all on stderr. */

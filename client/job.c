@@ -14,9 +14,16 @@
 #define SURE_NS 20000000L /* a stop that lasts so long is no moment of a change of hands */
 
 /* Of the handlers. */
-static volatile sig_atomic_t seen, interrupts;
-static volatile sig_atomic_t watched; /* the pid that signals are passed on to; 0: nobody */
-static int wake[2] = {-1, -1};        /* a pipe: a byte for each signal, as far as it has room */
+static volatile sig_atomic_t seen, interrupts, terminal_interrupts;
+static volatile sig_atomic_t watched;         /* the pid that signals are passed on to; 0: nobody */
+static volatile sig_atomic_t early;           /* a bit for each that came before it was */
+static volatile sig_atomic_t witness_fd = -1; /* who knows which of them came to us alone */
+static volatile sig_atomic_t leads_session;
+static int wake[2] = {-1, -1}; /* a pipe: a byte for each signal, as far as it has room */
+
+static const int passed[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT};
+
+#define PASSED_COUNT (sizeof(passed) / sizeof(passed[0]))
 
 static void wake_up(void)
 {
@@ -27,15 +34,38 @@ static void wake_up(void)
 	errno = before;
 }
 
-/* What the terminal's driver sends goes to the whole group; what a process sends comes to us alone (kill(2): si_code is 0 or less). */
-static void pass_on(int number, siginfo_t *info, void *context)
+static bool is_of_the_kernel(const siginfo_t *info)
 {
-	(void)context;
-	seen += number != SIGCONT;
-	interrupts += number == SIGINT;
-	if (info->si_code <= 0 && watched > 0 && info->si_pid != watched) {
+	return info->si_code > 0; /* kill(2) */
+}
+
+/* What the terminal's driver sends goes to the whole group, but when it hangs up: then the session's leader alone gets both of these (tty_ioctl(4), credentials(7)). */
+static bool is_hangup(int number, const siginfo_t *info)
+{
+	return is_of_the_kernel(info) && leads_session != 0 && (number == SIGHUP || number == SIGCONT);
+}
+
+static void pass_on(int number, const siginfo_t *info)
+{
+	if (watched <= 0) {
+		early |= 1 << number;
+	} else if (is_hangup(number, info) ||
+			   (!is_of_the_kernel(info) && info->si_pid != watched &&
+				   !witness_ask((int)witness_fd, number, info->si_pid))) {
 		kill((pid_t)watched, number);
 	}
+}
+
+static void take_signal(int number, siginfo_t *info, void *context)
+{
+	(void)context;
+	if (!is_of_the_kernel(info) && info->si_pid == getpid()) {
+		return; /* job_end_group */
+	}
+	seen += number != SIGCONT;
+	interrupts += number == SIGINT;
+	terminal_interrupts += number == SIGINT && is_of_the_kernel(info);
+	pass_on(number, info);
 	wake_up();
 }
 
@@ -48,13 +78,13 @@ static void notice_child(int number)
 void job_catch_signals(void)
 {
 	/* Caught, not ignored: exec gives the program back what we had been started with. */
-	struct sigaction action = {.sa_sigaction = pass_on, .sa_flags = SA_RESTART | SA_SIGINFO};
-	static const int numbers[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT};
+	struct sigaction action = {.sa_sigaction = take_signal, .sa_flags = SA_RESTART | SA_SIGINFO};
 	sigemptyset(&action.sa_mask);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+	leads_session = getsid(0) == getpid();
+	for (size_t i = 0; i < PASSED_COUNT; i++) {
 		struct sigaction old;
-		if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL) {
-			sigaction(numbers[i], &action, NULL);
+		if (sigaction(passed[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL) {
+			sigaction(passed[i], &action, NULL);
 		}
 	}
 }
@@ -69,6 +99,21 @@ int job_interrupts_seen(void)
 	return (int)interrupts;
 }
 
+int job_terminal_interrupts_seen(void)
+{
+	return (int)terminal_interrupts;
+}
+
+/* What came while the program was being started, whether it had it or not: better twice than never. */
+static void pass_on_early(void)
+{
+	for (size_t i = 0; i < PASSED_COUNT; i++) {
+		if ((early & 1 << passed[i]) != 0) {
+			kill((pid_t)watched, passed[i]);
+		}
+	}
+}
+
 bool job_watch(struct job *job, pid_t pid)
 {
 	/* Not before: a SIGCHLD that we were started with as ignored is the program's too; but while it is, no child leaves a status. */
@@ -79,13 +124,24 @@ bool job_watch(struct job *job, pid_t pid)
 		return false;
 	}
 	job->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (job->pidfd >= 0 && witness_start(&job->witness, job->pidfd)) {
+		witness_fd = job->witness.fd;
+	}
 	watched = pid;
+	pass_on_early();
 	return job->pidfd >= 0;
+}
+
+void job_end_group(void)
+{
+	kill(0, SIGTERM);
 }
 
 void job_finish(struct job *job)
 {
 	watched = 0;
+	witness_fd = -1;
+	witness_finish(&job->witness);
 	if (job->pidfd >= 0) {
 		close(job->pidfd);
 	}
@@ -111,7 +167,7 @@ static bool is_in_foreground(void)
 	return is_ours;
 }
 
-/* SIGTSTP and not SIGSTOP: where nobody could continue us (an orphaned group) the kernel does not stop us. */
+/* SIGTSTP and not SIGSTOP: where no shell could continue us (an orphaned group) the kernel does not stop us, and the program alone is. */
 static void stop_with(const struct job *job)
 {
 	if (!is_stopped(job) || !is_in_foreground()) {
@@ -119,8 +175,7 @@ static void stop_with(const struct job *job)
 	}
 	nanosleep(&(struct timespec){.tv_nsec = SURE_NS}, NULL);
 	if (is_stopped(job)) {
-		raise(SIGTSTP);
-		kill(job->pid, SIGCONT);
+		raise(SIGTSTP); /* who continues us continues the group, or it is passed on */
 	}
 }
 

@@ -4,28 +4,39 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "client/witness.h"
+
 /*
- * The program under `profctl record` as a shell sees it: profctl's child in profctl's process group. What the terminal sends reaches
- * both; what somebody sends to profctl alone is passed on; when the program stops itself, profctl stops too, so that the shell gets its
- * prompt. One at a time: signals are the process's. Main thread.
+ * The program under `profctl record` as a shell sees it: profctl's child in profctl's process group. What the terminal or somebody else sends to the
+ * group reaches both; what comes to profctl alone is passed on, also the hang-up that the kernel tells to the leader of a terminal's session alone; when the
+ * program stops itself, profctl stops too, so that the shell gets its prompt. One at a time: signals are the process's. Main thread.
  */
 struct job {
 	pid_t pid;
-	int pidfd;       /* owned; readable when it has ended */
+	int pidfd; /* owned; readable when it has ended */
+	struct witness witness;
 	int wait_status; /* once reaped */
 	bool is_reaped;
 };
 
-/* Before the program is started: signals that would end us are caught from now on (not those that are ignored: the program inherits that). */
+#define JOB_NONE                                                                                   \
+	{                                                                                              \
+		.pidfd = -1, .witness = WITNESS_NONE                                                       \
+	}
+
+/* Right before the program is started: signals that would end us are caught from now on (not those that are ignored: the program inherits that). */
 void job_catch_signals(void);
 /* As many were caught. */
 int job_signals_seen(void);
-/* As many of them were SIGINT. */
+/* As many of them were SIGINT; and of these, as many came from the terminal, so to the whole group. */
 int job_interrupts_seen(void);
+int job_terminal_interrupts_seen(void);
 
-/* Takes over the child, which was just started. False: errno. */
+/* Takes over the child, which was just started, with what has come since job_catch_signals. False: errno. */
 bool job_watch(struct job *job, pid_t pid);
-/* Zero-initialise with pidfd -1. */
+/* Ends all that is in our group as the terminal's Ctrl-C does, but by SIGTERM, and without us. */
+void job_end_group(void);
+/* Zero-initialise with JOB_NONE. */
 void job_finish(struct job *job);
 
 /*

@@ -159,7 +159,6 @@ static int run(struct profctl *profctl, int argc, char **argv)
 		/* A line that is drawn over and over would spoil what the program shows on the same terminal. */
 		recording->shows_progress =
 			!record.quiet && isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO);
-		job_catch_signals();
 		int connected = EXIT_SUCCESS;
 		recording->client = profctl_connect(
 			&(struct profctl){.socket_given = profctl->socket_given, .no_start = profctl->no_start},

@@ -1,5 +1,6 @@
 #include "client/recording.h"
 
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -14,6 +15,22 @@
 extern char **environ;
 
 /* --- the program --- */
+
+static bool start_gate(
+	struct recording *recording, const struct gate_options *options, struct error *err)
+{
+	struct sigaction ignored = {.sa_handler = SIG_IGN}, ours;
+	job_catch_signals();
+	sigemptyset(&ignored.sa_mask);
+	if (recording->ignores_interrupts) {
+		sigaction(SIGINT, &ignored, &ours);
+	}
+	bool ok = gate_start(&recording->gate, options, err);
+	if (recording->ignores_interrupts) {
+		sigaction(SIGINT, &ours, NULL);
+	}
+	return ok;
+}
 
 bool recording_start_gate(struct recording *recording, char **argv, struct error *err)
 {
@@ -32,7 +49,7 @@ bool recording_start_gate(struct recording *recording, char **argv, struct error
 		.profiler_pid = (pid_t)reply_integer(profclient_hello(recording->client), "pid"),
 		.stdio = {-1, -1, -1},
 	};
-	if (!gate_start(&recording->gate, &options, err)) {
+	if (!start_gate(recording, &options, err)) {
 		return false;
 	}
 	if (!job_watch(&recording->job, recording->gate.pid)) {

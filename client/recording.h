@@ -22,7 +22,8 @@ struct recording {
 	void (*show_progress)(void *context, const json_t *params);
 	void (*look)(void *context);
 	void *context;
-	bool shows_progress; /* a progress line may stand on the terminal */
+	bool shows_progress;     /* a progress line may stand on the terminal */
+	bool ignores_interrupts; /* the program does, as a shell's background job; we do not */
 
 	struct profclient *client; /* owned */
 	struct gate gate;
@@ -34,7 +35,7 @@ struct recording {
 
 #define RECORDING_NONE                                                                             \
 	{                                                                                              \
-		.job = {.pidfd = -1}, .gate = {.fd = -1},                                                  \
+		.job = JOB_NONE, .gate = {.fd = -1},                                                       \
 	}
 
 /* The program is looked up, and waits. False: err; see recording_not_run. */

@@ -7,11 +7,12 @@ import re
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
 
-from harness import main, program, read_folded, skip, wait_until, write
+from harness import alive, main, program, read_folded, skip, wait_until, write
 
 BURN = "i=0; while [ $i -lt %d ]; do i=$((i+1)); done; "
 
@@ -243,16 +244,134 @@ def test_a_program_that_stops_itself_gives_the_shell_its_prompt():
             shell.close()
 
 
-def test_signals_to_profctl_alone_are_the_programs():
+# Says which signals it gets, until its input ends.
+COUNTER = r"""
+import os, signal, sys
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT):
+    signal.signal(number, lambda got, _: os.write(1, b"%d\n" % got))
+os.write(1, b"ready\n")
+sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def counting(env):
+    """The counter under profctl, in a process group of its own; ends with what it got."""
+    process = subprocess.Popen([program("profctl"), "record", "--quiet", "python3", "-c", COUNTER], env=env, stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True)
+    assert process.stdout.readline() == "ready\n"
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def counted(process):
+    """What it has got when nothing more can come: a signal is passed on at most 50 ms later."""
+    time.sleep(0.2)
+    out, _ = process.communicate(timeout=30)
+    assert process.returncode == 0, process.returncode
+    return list(map(int, out.split()))
+
+
+def members(group):
+    """The processes of a group."""
+    found = []
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        with contextlib.suppress(ProcessLookupError):
+            found += [pid] if os.getpgid(pid) == group else []
+    return found
+
+
+def name_of(pid):
+    with open("/proc/%d/comm" % pid) as file:
+        return file.read().rstrip("\n")
+
+
+def test_a_signal_reaches_the_program_once_whether_it_was_sent_to_profctl_or_to_all():
+    numbers = [signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT]
+
+    def to_each(group, number):
+        for pid in sorted(members(group), reverse=number % 2 == 0):
+            os.kill(pid, number)
+
     with home() as (root, env):
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGUSR1):
-            script = "trap 'exit 9' %s; echo ready; while :; do :; done" % number.name[3:]
-            process = subprocess.Popen([program("profctl"), "record", "--quiet", "sh", "-c", script], env=env, stdout=subprocess.PIPE,
-                                       stderr=subprocess.DEVNULL, text=True)
-            assert process.stdout.readline() == "ready\n"
-            process.send_signal(number)
-            assert process.wait(30) == 9, number
-            process.stdout.close()
+        for send in (os.kill, os.killpg, to_each):
+            with counting(env) as process:
+                for number in numbers:
+                    send(process.pid, number)
+                    time.sleep(0.1)
+                assert counted(process) == numbers, send
+        # Who sends to all once is no reason to keep the next one from the program.
+        with counting(env) as process:
+            os.killpg(process.pid, signal.SIGTERM)
+            time.sleep(0.1)
+            os.kill(process.pid, signal.SIGTERM)
+            assert counted(process) == [signal.SIGTERM, signal.SIGTERM]
+
+
+def test_without_a_witness_signals_to_profctl_alone_are_still_the_programs():
+    with home() as (root, env), counting(env) as process:
+        witness = [pid for pid in members(process.pid) if name_of(pid) == "profctl-witness"]
+        os.kill(witness[0], signal.SIGKILL)
+        wait_until(lambda: not alive(witness[0]), 10, "the end of the witness")
+        os.kill(process.pid, signal.SIGTERM)
+        assert counted(process) == [signal.SIGTERM]
+
+
+def test_a_terminal_that_is_closed_ends_the_program_of_its_session():
+    with home() as (root, env):
+        for command in (["record", "--quiet"], ["--json", "record"]):
+            terminal = Terminal([program("profctl"), *command, "sh", "-c", "echo p-$$-; exec sleep 60"], env)
+            terminal.wait_text("-\r\n")
+            pid = int(re.search(r"p-(\d+)-", terminal.text)[1])
+            os.close(terminal.master)
+            wait_until(lambda: not os.path.exists("/proc/%d" % pid), 10, "the program's end")
+            assert os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1]) == 128 + signal.SIGHUP, command
+
+
+def test_a_terminal_that_is_closed_tells_the_program_so_once():
+    with home() as (root, env):
+        said = os.path.join(root, "said")
+        counter = COUNTER.replace("sys.stdin.read()", "import time; time.sleep(1)").replace("os.write(1, ", "os.write(9, ")
+        command = "exec %s record --quiet python3 -c '%s' 9>%s" % (program("profctl"), counter, said)
+        terminal = Terminal(["sh", "-c", command], env)
+        wait_until(lambda: os.path.exists(said) and open(said).read() == "ready\n", 30, "the program")
+        os.close(terminal.master)
+        assert os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1]) == 0
+        with open(said) as file:
+            # In the order of their numbers, as both are pending.
+            assert sorted(file.read().split()[1:], key=int) == [str(int(signal.SIGHUP)), str(int(signal.SIGCONT))]
+
+
+def test_a_program_that_is_stopped_where_no_shell_is_stays_so_until_it_is_continued():
+    with home() as (root, env):
+        terminal = Terminal([program("profctl"), "record", "--quiet", "sh", "-c", "echo p-$$-; kill -STOP $$; echo again"], env)
+        try:
+            terminal.wait_text("-\r\n")
+            with open("/proc/%s/stat" % re.search(r"p-(\d+)-", terminal.text)[1]) as file:
+                wait_until(lambda: file.seek(0) or ") T " in file.read(), 10, "the stop")
+            assert "again" not in terminal.poll_text(0.3)
+            os.kill(terminal.pid, signal.SIGCONT)
+            terminal.wait_text("again")
+            assert terminal.wait() == 0
+        finally:
+            terminal.close()
+
+
+def test_a_signal_before_the_program_is_started_ends_profctl():
+    with home() as (root, env):
+        os.mkdir(os.path.dirname(env["PROFD_SOCKET"]), 0o700)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(env["PROFD_SOCKET"])
+            listener.listen()
+            process = subprocess.Popen([program("profctl"), "record", "true"], env=env, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            connection, _ = listener.accept()
+            connection.recv(1)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(10) == -signal.SIGTERM
+            connection.close()
 
 
 def test_a_parent_that_ignores_its_children_changes_nothing():

@@ -168,6 +168,24 @@ def test_ctrl_c_ends_a_trace_without_a_range_and_then_the_program():
             terminal.close()
 
 
+def test_ctrl_c_again_ends_all_that_is_in_the_foreground():
+    with stage() as (_, env):
+        script = "%s; echo after" % " ".join(frames_program("--frames", 100000, "--frame-ms", 5))
+        terminal = Terminal([program("profctl"), "gpu", "--no-verify", "sh", "-c", script], env)
+        try:
+            wait_until(lambda: daemons(env) and tracing(env), 30, "the first frame")
+            terminal.insist(b"\x03", lambda: "the trace is ended" in terminal.poll_text(), "Ctrl-C")
+            terminal.wait_text("/capture.rdc\r\n")
+            pid = record(env)["traced_pid"]
+            assert alive(pid)
+            terminal.type(b"\x03")
+            status = terminal.wait()
+            wait_until(lambda: not alive(pid), 10, "the end of what the shell had started")
+            assert os.WEXITSTATUS(status) == 128 + signal.SIGTERM and "after" not in terminal.text, terminal.text
+        finally:
+            terminal.close()
+
+
 def test_with_a_range_ctrl_c_is_the_programs():
     with stage() as (_, env):
         argv = frames_program("--frames", 100000, "--frame-ms", 5)
