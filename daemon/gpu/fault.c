@@ -16,8 +16,11 @@ static const struct {
 		"take VK_LAYER_RENDERDOC_Capture out of VK_INSTANCE_LAYERS, and unset "
 		"ENABLE_VULKAN_RENDERDOC_CAPTURE"},
 	{"renderdoc_missing", ERROR_BACKEND_UNAVAILABLE,
-		"librenderdoc.so is not in the program although its layer was asked for",
-		"install the package librenderdoc; a sandbox of the program may hide it"},
+		"RenderDoc is not in the program although its layer was asked for",
+		"a sandbox of the program may hide librenderdoc.so; or the Vulkan loader is told to leave "
+		"the "
+		"layer out, by vkconfig or by the program itself (VK_LOADER_DEBUG=layer shows which "
+		"layers it takes)"},
 	{"renderdoc_too_old", ERROR_BACKEND_UNAVAILABLE,
 		"this RenderDoc has not the interface 1.4.1 that profd needs",
 		"install RenderDoc 1.4 or newer"},

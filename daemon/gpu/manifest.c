@@ -43,3 +43,10 @@ json_t *manifest_layer(const json_t *original, const char *library)
 {
 	return with_library(json_deep_copy(original), library);
 }
+
+const char *manifest_name(const json_t *manifest)
+{
+	const char *name =
+		json_string_value(json_object_get(json_object_get(manifest, "layer"), "name"));
+	return name != NULL ? name : "";
+}

@@ -14,5 +14,7 @@
 json_t *manifest_renderdoc(const json_t *original, const char *library);
 /* Ours, as it is, with the library's absolute path. */
 json_t *manifest_layer(const json_t *original, const char *library);
+/* The layer's; "" when it has none. Borrowed. */
+const char *manifest_name(const json_t *manifest);
 
 #endif

@@ -52,13 +52,14 @@ static bool out_of_memory(struct error *err)
 	return error_set(err, ERROR_LIMIT_EXCEEDED, "no memory to arm a program for GPU traces");
 }
 
-/* "NAME=first", or "NAME=first:rest" when there is a rest. */
-static bool add(struct gpu_armed *armed, const char *name, const char *first, const char *rest,
-	struct error *err)
+/* "NAME=first", or when there is a rest, that behind it. */
+static bool add_before(struct gpu_armed *armed, const char *name, const char *first,
+	const char *separator, const char *rest, struct error *err)
 {
 	char *text = NULL;
 	bool has_rest = rest != NULL && *rest != '\0';
-	if (asprintf(&text, "%s=%s%s%s", name, first, has_rest ? ":" : "", has_rest ? rest : "") < 0) {
+	if (asprintf(&text, "%s=%s%s%s", name, first, has_rest ? separator : "", has_rest ? rest : "") <
+		0) {
 		return out_of_memory(err);
 	}
 	if (!VEC_PUSH(&armed->additions, text)) {
@@ -68,13 +69,18 @@ static bool add(struct gpu_armed *armed, const char *name, const char *first, co
 	return true;
 }
 
+static bool add(struct gpu_armed *armed, const char *name, const char *value, struct error *err)
+{
+	return add_before(armed, name, value, "", NULL, err);
+}
+
 /* Our two folders before those that the program has. */
 static bool add_data_dirs(struct gpu_armed *armed, const char *const *old, struct error *err)
 {
 	char folders[2 * sizeof(armed->folder) + sizeof(SECOND_NAME) + 2];
 	const char *dirs = places_variable(old, "XDG_DATA_DIRS");
 	snprintf(folders, sizeof(folders), "%s:%s/" SECOND_NAME, armed->folder, armed->folder);
-	return add(armed, "XDG_DATA_DIRS", folders,
+	return add_before(armed, "XDG_DATA_DIRS", folders, ":",
 		dirs != NULL && *dirs != '\0' ? dirs : DATA_DIRS_DEFAULT, err);
 }
 
@@ -85,12 +91,47 @@ static bool add_preload(
 	bool is_gl = armed->api == GPU_GL;
 	snprintf(paths, sizeof(paths), "%s%s%s%s%s", is_gl ? places->gl : "", is_gl ? ":" : "",
 		places->nobind, is_gl ? ":" : "", is_gl ? places->renderdoc : "");
-	return add(armed, "LD_PRELOAD", paths, places_variable(old, "LD_PRELOAD"), err);
+	return add_before(armed, "LD_PRELOAD", paths, ":", places_variable(old, "LD_PRELOAD"), err);
 }
 
-static bool add_layers(struct gpu_armed *armed, const char *const *old, struct error *err)
+static bool has(const char *const *environment, const char *name)
 {
-	return add(armed, ENV_GPU_RENDERDOC, "1", NULL, err) && add_data_dirs(armed, old, err);
+	const char *value = places_variable(environment, name);
+	return value != NULL && *value != '\0';
+}
+
+/* Who keeps other layers out of the program has asked for these two (LoaderLayerInterface.md, "Layer Filtering": what is enabled so cannot be disabled). */
+static bool add_exceptions(
+	struct gpu_armed *armed, const struct places *places, const char *const *old, struct error *err)
+{
+	static const char name[] = "VK_LOADER_LAYERS_ENABLE";
+	char layers[256];
+	if (!has(old, "VK_LOADER_LAYERS_DISABLE")) {
+		return true;
+	}
+	snprintf(layers, sizeof(layers), "%.128s," MANIFEST_RENDERDOC_LAYER,
+		manifest_name(places->layer_manifest));
+	return add_before(armed, name, layers, ",", places_variable(old, name), err);
+}
+
+/* Loaders since 1.3.296 look into no folder of XDG_DATA_DIRS where the program has this variable (the same, "Layer Discovery"). */
+static bool add_only_path(struct gpu_armed *armed, const char *const *old, struct error *err)
+{
+	static const char name[] = "VK_IMPLICIT_LAYER_PATH", layers[] = DATA_NAME "/" LAYERS_NAME;
+	char folders[2 * (sizeof(armed->folder) + sizeof(layers)) + sizeof(SECOND_NAME) + 2];
+	if (!has(old, name)) {
+		return true;
+	}
+	snprintf(folders, sizeof(folders), "%s/%s:%s/" SECOND_NAME "/%s", armed->folder, layers,
+		armed->folder, layers);
+	return add_before(armed, name, folders, ":", places_variable(old, name), err);
+}
+
+static bool add_layers(
+	struct gpu_armed *armed, const struct places *places, const char *const *old, struct error *err)
+{
+	return add(armed, ENV_GPU_RENDERDOC, "1", err) && add_data_dirs(armed, old, err) &&
+		   add_exceptions(armed, places, old, err) && add_only_path(armed, old, err);
 }
 
 static bool make_additions(struct gpu_armed *armed, const struct places *places,
@@ -100,15 +141,15 @@ static bool make_additions(struct gpu_armed *armed, const struct places *places,
 	char socket[sizeof(armed->folder) + sizeof(SOCKET_NAME) + 1];
 	snprintf(socket, sizeof(socket), "%s/" SOCKET_NAME, armed->folder);
 	/* Programs whose wgpu reads it put names and sources into their shaders. */
-	if (places_variable(old, "WGPU_DEBUG") == NULL && !add(armed, "WGPU_DEBUG", "1", NULL, err)) {
+	if (places_variable(old, "WGPU_DEBUG") == NULL && !add(armed, "WGPU_DEBUG", "1", err)) {
 		return false;
 	}
 	const char *library = armed->api == GPU_GL ? places->gl : places->layer;
-	return add(armed, ENV_GPU, "1", NULL, err) && add(armed, ENV_GPU_SOCKET, socket, NULL, err) &&
-		   add(armed, ENV_GPU_TOKEN, channel_token(armed->channel), NULL, err) &&
-		   add(armed, ENV_GPU_LIBRARY, arming->lets_program_ask ? library : "", NULL, err) &&
-		   add(armed, ENV_GPU_DEVICE, arming->device != NULL ? arming->device : "", NULL, err) &&
-		   (armed->api == GPU_GL || add_layers(armed, old, err)) &&
+	return add(armed, ENV_GPU, "1", err) && add(armed, ENV_GPU_SOCKET, socket, err) &&
+		   add(armed, ENV_GPU_TOKEN, channel_token(armed->channel), err) &&
+		   add(armed, ENV_GPU_LIBRARY, arming->lets_program_ask ? library : "", err) &&
+		   add(armed, ENV_GPU_DEVICE, arming->device != NULL ? arming->device : "", err) &&
+		   (armed->api == GPU_GL || add_layers(armed, places, old, err)) &&
 		   add_preload(armed, places, old, err) &&
 		   (VEC_RESERVE(&armed->additions, armed->additions.len + 1) || out_of_memory(err));
 }

@@ -94,16 +94,24 @@ def test_what_is_told_of_a_trace():
           "An armed program finds profd's Vulkan layer, RenderDoc's and a socket of its own in its environment (`PROFD_GPU`, "
           "`PROFD_GPU_SOCKET`, `PROFD_GPU_TOKEN`, `PROFD_GPU_DEVICE`, `PROFD_GPU_RENDERDOC`, `XDG_DATA_DIRS`, `LD_PRELOAD`, `WGPU_DEBUG`), before what these "
           "variables have already; `WGPU_DEBUG` only when it is not set.",
+          "Where its environment keeps layers out (`VK_LOADER_LAYERS_DISABLE`) these two are excepted by `VK_LOADER_LAYERS_ENABLE`, and "
+          "`VK_IMPLICIT_LAYER_PATH` gets their folders where it is set.",
           "What is missing for that refuses the launch with `backend_unavailable` (detail `layer_missing`, `renderdoc_missing`), and nothing "
           "runs.")
 def test_a_program_is_armed_at_its_launch():
     own = {"XDG_DATA_DIRS": "/own", "LD_PRELOAD": "libc.so.6", "WGPU_DEBUG": "0"}
+    filters = {"VK_LOADER_LAYERS_DISABLE": "~all~", "VK_LOADER_LAYERS_ENABLE": "VK_LAYER_own", "VK_IMPLICIT_LAYER_PATH": "/only"}
     with Stage() as stage:
         stage.launch("plain", gpu=False)
         assert stage.client.fails("StartGpuTrace", build_id="plain").code == "gpu_not_armed"
         found = environment_of(stage.launch(env=own))
         assert {"PROFD_GPU", "PROFD_GPU_SOCKET", "PROFD_GPU_TOKEN", "PROFD_GPU_DEVICE", "PROFD_GPU_RENDERDOC"} <= set(found) and found["WGPU_DEBUG"] == "0"
         assert all(found[name].endswith(":" + value) for name, value in own.items() if name != "WGPU_DEBUG")
+        assert not set(filters) & set(found)
+        found = environment_of(stage.launch("filtered", env=filters))
+        assert found["VK_LOADER_LAYERS_ENABLE"].split(",")[-2:] == ["VK_LAYER_RENDERDOC_Capture", "VK_LAYER_own"]
+        folders = found["VK_IMPLICIT_LAYER_PATH"].split(":")
+        assert [os.listdir(folder)[0] for folder in folders[:2]] == ["VkLayer_profd_gpu.json", "renderdoc.json"] and folders[2:] == ["/only"]
         os.remove(stage.parts.nobind)
         error = stage.client.fails("LaunchProcess", argv=PROGRAM, gpu=True)
         assert (error.code, error.detail) == ("backend_unavailable", "layer_missing")

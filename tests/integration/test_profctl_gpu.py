@@ -66,6 +66,13 @@ def test_the_frames_that_are_asked_for_are_in_the_document_and_the_program_is_as
         assert record(env)["argv"] == ["sh", "-c", "env %s; exit 5" % " ".join(frames_program("--frames", 6))]
 
 
+def test_who_keeps_layers_out_has_these_two_all_the_same():
+    with stage() as (_, env):
+        for variables in ({"VK_LOADER_LAYERS_DISABLE": "~all~"}, {"VK_LOADER_LAYERS_DISABLE": "*renderdoc*,*profd*", "VK_LOADER_LAYERS_ENABLE": "*mesa*"}):
+            done = gpu(dict(env, **variables), "--gpu-trace-start-frame", 2, "--no-verify", *frames_program("--frames", 4))
+            assert done.returncode == 0 and frames_in(document(done)) == ["frame 2"], (variables, done)
+
+
 def test_a_program_of_opengl():
     if not os.path.exists(target("gl_frames")):
         skip("gl_frames is not built: no headers of EGL and GLES (libegl-dev, libgles-dev)")

@@ -61,10 +61,7 @@ bool renderdoc_holds(const struct renderdoc *renderdoc, const void *code)
 bool renderdoc_check(const struct renderdoc *renderdoc, struct fault *fault)
 {
 	if (!renderdoc->is_loaded) {
-		return fault_set(fault, "renderdoc_missing",
-			"%s is not in this process: its Vulkan layer was not loaded (is librenderdoc "
-			"installed?)",
-			LIBRARY);
+		return fault_set(fault, "renderdoc_missing", LIBRARY " was not loaded into this process");
 	}
 	if (renderdoc->api == NULL) {
 		return fault_set(fault, "renderdoc_too_old",
