@@ -1,16 +1,22 @@
 #include "client/gpu_settings.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "client/json_file.h"
 #include "client/reply.h"
 #include "protocol/limits.h"
 #include "protocol/text.h"
 
-#define SHOWN_BYTES 200 /* of a wrong value */
+#define SHOWN_BYTES  200 /* of a wrong value */
+#define WHY_BYTES    512
+#define SIMPLE_BYTES 64 /* longer than each of ours */
+
+extern char **environ;
 
 static const struct {
 	const char *member, *variable, *option;
@@ -26,6 +32,7 @@ static const struct {
 
 /* Where a value stands, and what it is. */
 struct given {
+	enum gpu_source source;
 	const char *name, *file; /* file: NULL, or the file in which the name is */
 	bool is_text;            /* any text, which is to become what the setting is */
 	json_t *value;           /* borrowed */
@@ -151,17 +158,18 @@ static bool set(struct gpu_settings *settings, enum gpu_setting setting, const s
 	free(settings->names[setting]);
 	settings->values[setting] = value;
 	settings->names[setting] = name;
+	settings->sources[setting] = given->source;
 	return true;
 }
 
-static bool set_text(
-	struct gpu_settings *settings, enum gpu_setting setting, const char *name, const char *text)
+static bool set_text(struct gpu_settings *settings, enum gpu_setting setting,
+	enum gpu_source source, const char *name, const char *text)
 {
 	json_t *value = text_json(text, strlen(text));
 	if (value == NULL) {
 		return out_of_memory();
 	}
-	const struct given given = {.name = name, .is_text = true, .value = value};
+	const struct given given = {.source = source, .name = name, .is_text = true, .value = value};
 	if (!text_is_utf8(text, strlen(text))) {
 		wrong(&given, "it is not UTF-8, which the protocol needs");
 		json_decref(value);
@@ -174,8 +182,80 @@ static bool set_text(
 
 bool gpu_settings_option(struct gpu_settings *settings, enum gpu_setting setting, const char *text)
 {
-	settings->is_option[setting] = true;
-	return set_text(settings, setting, names[setting].option, text);
+	return set_text(settings, setting, GPU_OPTION, names[setting].option, text);
+}
+
+/* Letters and digits alone, in lower case: as "gputracestartframe" all ways to write it are one. */
+static void simplify(const char *name, char *simple, size_t size)
+{
+	size_t len = 0;
+	for (; *name != '\0' && len + 1 < size; name++) {
+		if (isalnum((unsigned char)*name)) {
+			simple[len++] = (char)tolower((unsigned char)*name);
+		}
+	}
+	simple[len] = '\0';
+}
+
+static bool begins_with(const char *text, const char *beginning)
+{
+	return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
+/* Of a member, or a variable without its PROFD_. */
+static bool looks_like_ours(const char *simple)
+{
+	return begins_with(simple, "gputrace") || begins_with(simple, "gputracing") ||
+		   begins_with(simple, "enablegputrac");
+}
+
+/* In the environment what begins with PROFD is nobody else's. */
+static bool is_unknown_variable(const char *name)
+{
+	char simple[SIMPLE_BYTES];
+	for (size_t i = 0; i < GPU_SETTINGS; i++) {
+		if (strcmp(name, names[i].variable) == 0) {
+			return false;
+		}
+	}
+	simplify(name, simple, sizeof(simple));
+	return begins_with(simple, "profd") &&
+		   (looks_like_ours(simple + 5) || strstr(simple, "enablegpu") != NULL ||
+			   strstr(simple, "startframe") != NULL || strstr(simple, "endframe") != NULL ||
+			   strstr(simple, "outputdir") != NULL);
+}
+
+static bool refuse_unknown(const char *where, const char *name, bool is_variable)
+{
+	fputs("profctl: ", stderr);
+	reply_print(stderr, name, 0);
+	fputs(" in ", stderr);
+	reply_print(stderr, where, 0);
+	fputs(" is no setting; those of GPU traces are", stderr);
+	for (size_t i = 0; i < GPU_SETTINGS; i++) {
+		fprintf(
+			stderr, "%s %s", i > 0 ? "," : "", is_variable ? names[i].variable : names[i].member);
+	}
+	fputc('\n', stderr);
+	return false;
+}
+
+static bool check_variables(void)
+{
+	for (char **text = environ; *text != NULL; text++) {
+		const char *equals = strchr(*text, '=');
+		if (equals == NULL || equals[1] == '\0') {
+			continue;
+		}
+		char *name = strndup(*text, (size_t)(equals - *text));
+		bool ok = name == NULL || !is_unknown_variable(name) ||
+				  refuse_unknown("the environment", name, true);
+		free(name);
+		if (!ok) {
+			return false;
+		}
+	}
+	return true;
 }
 
 bool gpu_settings_environment(struct gpu_settings *settings)
@@ -183,66 +263,44 @@ bool gpu_settings_environment(struct gpu_settings *settings)
 	for (size_t i = 0; i < GPU_SETTINGS; i++) {
 		const char *text = getenv(names[i].variable);
 		if (settings->values[i] == NULL && text != NULL && text[0] != '\0' &&
-			!set_text(settings, (enum gpu_setting)i, names[i].variable, text)) {
+			!set_text(settings, (enum gpu_setting)i, GPU_ENVIRONMENT, names[i].variable, text)) {
 			return false;
 		}
 	}
-	return true;
-}
-
-static bool begins_like_ours(const char *name)
-{
-	return strncmp(name, "gpu_trace", 9) == 0 || strncmp(name, "enable_gpu_trac", 15) == 0;
-}
-
-static bool refuse_unknown(const char *path, const char *name)
-{
-	fputs("profctl: ", stderr);
-	reply_print(stderr, name, 0);
-	fputs(" in ", stderr);
-	reply_print(stderr, path, 0);
-	fputs(" is no setting; those of GPU traces are", stderr);
-	for (size_t i = 0; i < GPU_SETTINGS; i++) {
-		fprintf(stderr, "%s %s", i > 0 ? "," : "", names[i].member);
-	}
-	fputc('\n', stderr);
-	return false;
+	return check_variables();
 }
 
 static bool set_member(
 	struct gpu_settings *settings, const char *path, const char *name, json_t *value)
 {
+	char simple[SIMPLE_BYTES];
 	for (size_t i = 0; i < GPU_SETTINGS; i++) {
-		const struct given given = {.name = names[i].member, .file = path, .value = value};
+		const struct given given = {
+			.source = GPU_FILE, .name = names[i].member, .file = path, .value = value};
 		if (strcmp(name, names[i].member) == 0) {
 			return settings->values[i] != NULL || set(settings, (enum gpu_setting)i, &given);
 		}
 	}
-	return !begins_like_ours(name) || refuse_unknown(path, name);
+	simplify(name, simple, sizeof(simple));
+	return !looks_like_ours(simple) || refuse_unknown(path, name, false);
 }
 
-static void tell_no_settings(const char *path, const json_error_t *problem)
+static void tell_no_settings(const char *path, const char *why)
 {
 	fputs("profctl: settings file ", stderr);
 	reply_print(stderr, path, 0);
-	if (problem->line > 0) {
-		fprintf(stderr, ", line %d", problem->line);
-	}
 	fputs(": ", stderr);
-	reply_print(stderr, problem->text, 0);
+	reply_print(stderr, why, 0);
 	fputs(" (a JSON object like {\"gpu_trace_start_frame\": 2} is needed)\n", stderr);
 }
 
 bool gpu_settings_file(struct gpu_settings *settings, const char *path)
 {
-	json_error_t problem = {.line = -1};
-	json_t *file = json_load_file(path, JSON_REJECT_DUPLICATES, &problem);
-	if (file != NULL && !json_is_object(file)) {
-		problem = (json_error_t){.line = -1, .text = "it is no JSON object"};
-	}
-	bool ok = json_is_object(file);
+	char why[WHY_BYTES];
+	json_t *file = json_file_object(path, why, sizeof(why));
+	bool ok = file != NULL;
 	if (!ok) {
-		tell_no_settings(path, &problem);
+		tell_no_settings(path, why);
 	}
 	const char *name;
 	json_t *value;
@@ -262,32 +320,47 @@ static void forget(struct gpu_settings *settings, enum gpu_setting setting)
 	settings->names[setting] = NULL;
 }
 
-bool gpu_settings_check(struct gpu_settings *settings, bool has_range)
+/* Frames that no option asks for give way to another kind of range. */
+static bool choose_range(struct gpu_settings *settings)
 {
 	for (enum gpu_setting i = GPU_START; i <= GPU_END; i++) {
-		if (has_range && !settings->is_option[i]) {
-			forget(settings, i);
-		} else if (has_range) {
+		if (settings->values[i] != NULL && settings->sources[i] == GPU_OPTION) {
 			fprintf(stderr, "profctl: %s does not go with --frames or --duration: one is needed\n",
 				names[i].option);
 			return false;
 		}
+		forget(settings, i);
 	}
-	json_t *start = settings->values[GPU_START], *end = settings->values[GPU_END];
-	if (end != NULL && start == NULL) {
+	return true;
+}
+
+static bool check_frames(struct gpu_settings *settings)
+{
+	json_int_t start = json_integer_value(settings->values[GPU_START]);
+	json_int_t end = json_integer_value(settings->values[GPU_END]);
+	if (settings->values[GPU_END] == NULL) {
+		return true;
+	}
+	if (settings->values[GPU_START] == NULL) {
 		fprintf(stderr, "profctl: %s is %lld, without a first frame (%s is needed)\n",
-			settings->names[GPU_END], (long long)json_integer_value(end), names[GPU_START].option);
+			settings->names[GPU_END], (long long)end, names[GPU_START].option);
 		return false;
 	}
-	if (end != NULL && json_integer_value(end) < json_integer_value(start)) {
+	if (end < start && settings->sources[GPU_START] < settings->sources[GPU_END]) {
+		forget(settings, GPU_END);
+	} else if (end < start) {
 		fprintf(stderr,
 			"profctl: %s is %lld, before %s, which is %lld (both are included; leave the end out "
 			"for one frame)\n",
-			settings->names[GPU_END], (long long)json_integer_value(end),
-			settings->names[GPU_START], (long long)json_integer_value(start));
+			settings->names[GPU_END], (long long)end, settings->names[GPU_START], (long long)start);
 		return false;
 	}
 	return true;
+}
+
+bool gpu_settings_check(struct gpu_settings *settings, bool has_range)
+{
+	return has_range ? choose_range(settings) : check_frames(settings);
 }
 
 bool gpu_settings_is_enabled(const struct gpu_settings *settings)

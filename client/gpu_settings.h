@@ -27,20 +27,24 @@ enum gpu_setting {
 	GPU_SETTINGS,
 };
 
+/* In the order in which they count. */
+enum gpu_source { GPU_OPTION, GPU_ENVIRONMENT, GPU_FILE };
+
 struct gpu_settings {
 	json_t *values[GPU_SETTINGS]; /* owned; NULL: not set */
 	char *names[GPU_SETTINGS];    /* owned; where each comes from, for a person */
-	bool is_option[GPU_SETTINGS];
+	enum gpu_source sources[GPU_SETTINGS];
 };
 
 /* Zero-initialise; options first. False: told. */
 bool gpu_settings_option(struct gpu_settings *settings, enum gpu_setting setting, const char *text);
-/* What is set in the environment and not empty. */
+/* What is set in the environment and not empty. Variables that look like ours and are none are told as unknown. */
 bool gpu_settings_environment(struct gpu_settings *settings);
-/* A JSON object. Members with other names are an engine's own, but for those that begin like ours: told as unknown. */
+/* A JSON object (json_file.h). Members with other names are an engine's own, but for those that look like ours: told as unknown. */
 bool gpu_settings_file(struct gpu_settings *settings, const char *path);
 
-/* Whether the frames make sense together. has_range: an option asks for another kind of range, which beats frames that no option asks for. */
+/* Whether the frames make sense together. has_range: an option asks for another kind of range, which beats frames that no option asks for. An end
+ * before a start that counts more was meant for another start: it is left out. */
 bool gpu_settings_check(struct gpu_settings *settings, bool has_range);
 /* True unless it was switched off. */
 bool gpu_settings_is_enabled(const struct gpu_settings *settings);

@@ -224,6 +224,10 @@ def test_what_a_setting_is_comes_from_option_environment_or_file():
                 ({}, file, (7, 9, None, other)), ({end: "8"}, file, (7, 8, None, other)), ({start: "", end: ""}, file, (7, 9, None, other)),
                 ({start: "1", end: "2"}, file + ["--gpu-trace-end-frame", "5"], (1, 5, None, other)), ({start: "4"}, [], (4, 4, None, None)),
                 ({"PROFD_GPU_TRACE_OUTPUT_DIRECTORY": root}, file, (7, 9, None, root)), ({"PROFD_ENABLE_GPU_TRACING": "YES"}, file, (7, 9, None, other)),
+                # An end that was meant for another start.
+                ({}, file + ["--gpu-trace-start-frame", "10"], (10, 10, None, other)), ({start: "11"}, file, (11, 11, None, other)),
+                ({end: "3"}, ["--gpu-trace-start-frame", "4"], (4, 4, None, None)), ({}, file + ["--gpu-trace-start-frame", "8"], (8, 9, None, other)),
+                ({"PROFD_GPU_TRACE_STARTFRAME": "", "PROFD_GPU_LAYERS": "x", "GPU_TRACE_START": "1"}, file, (7, 9, None, other)),
                 ({start: "1"}, file + ["-o", ".", "--frames", "2"], (None, None, 2, root)),
                 # What is beaten is not looked at.
                 ({start: "x"}, ["--gpu-trace-start-frame", "0"], (0, 0, None, None))):
@@ -253,12 +257,28 @@ def test_what_is_wrong_is_named_with_its_value_and_the_remedy():
                             ('{"gpu_trace_device": ""}', ("gpu_trace_device", "name, index or uuid")),
                             ('{"gpu_trace_startframe": 1}', ("gpu_trace_startframe in settings.json", "gpu_trace_start_frame")),
                             ('{"gpu_trace_device": "%s"}' % ("x" * 300 + '", "gpu_trace_start_frame": {"a": "' + "y" * 5000 + '"}, "z": "'), ("…", "frame's number")),
-                            ('[]', ("settings.json", "no JSON object")), ('{\n"a": 1,\n}', ("settings.json, line 3",)),
+                            ('{"gpuTraceStartFrame": 1}', ("gpuTraceStartFrame in settings.json", "gpu_trace_start_frame")),
+                            ('\ufeff{"gpu_trace_start_frame": "mark"}', ("gpu_trace_start_frame in settings.json is \"mark\"",)),
+                            ('', ("settings.json: it is empty",)), (' \n', ("settings.json: it is empty",)), ('{"a": 1, "a": 2}', ("line 1", "duplicate")),
+                            ('{"a": "%s"}' % ("x" * 1024 * 1024), ("settings.json: it is larger than 1024 KiB",)),
+                            ('{"a": 1}\0', ("settings.json: line 1",)),
+                            ('[]', ("settings.json", "no JSON object")), ('{\n"a": 1,\n}', ("settings.json: line 3",)),
                             ('{"gpu_trace_start_frame": "\\u001b[31m"}', ("gpu_trace_start_frame",))):
             with open(settings, "w") as file:
                 file.write(text)
             refused({}, ["--settings", "settings.json"], *texts)
-        refused({}, ["--settings", "/no/such.json"], "/no/such.json")
+        refused({}, ["--settings", "/no/such.json"], "settings file /no/such.json: No such file")
+        refused({}, ["--settings", "."], "settings file .: it is a folder", "name the file in it")
+        refused({}, ["--settings", "/dev/zero"], "larger than 1024 KiB")
+        refused({}, ["--settings", "/dev/stdin"], "settings file /dev/stdin: it is empty")
+        with open(settings, "w", encoding="utf-16") as file:
+            file.write("{}")
+        refused({}, ["--settings", settings], "it is UTF-16; save it as UTF-8")
+        for name in ("PROFD_GPU_TRACE_STARTFRAME", "PROFD_GPU_TRACE", "PROFD_GPU_TRACING", "profd_gpu_trace_start_frame", "PROFD_GPU_START_FRAME", "PROFD_ENABLE_GPU",
+                     "PROFD_TRACE_OUTPUT_DIR", "PROFD_END_FRAME"):
+            refused({name: "2"}, [], name + " in the environment is no setting", "PROFD_GPU_TRACE_START_FRAME")
+        refused({}, ["--settings", "settings.json", "--gpu-trace-start-frame", "3", "--gpu-trace-end-frame", "2"], "UTF-16")
+        refused({}, ["--gpu-trace-start-frame", "3", "--gpu-trace-end-frame", "2"], "--gpu-trace-end-frame is 2, before")
         for variables, texts in (({"PROFD_GPU_TRACE_START_FRAME": "two"}, ("PROFD_GPU_TRACE_START_FRAME is \"two\"", "a frame's number")),
                                  ({"PROFD_GPU_TRACE_START_FRAME": " 2"}, ('" 2"',)), ({"PROFD_GPU_TRACE_START_FRAME": "99999999999999999999"}, ("99999999999999999999",)),
                                  ({"PROFD_ENABLE_GPU_TRACING": "maybe"}, ("PROFD_ENABLE_GPU_TRACING", "maybe", "on or off")),

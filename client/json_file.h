@@ -1,0 +1,17 @@
+#ifndef CLIENT_JSON_FILE_H
+#define CLIENT_JSON_FILE_H
+
+#include <stddef.h>
+
+#include <jansson.h>
+
+/* A file that a person or an editor wrote, of this size at most. */
+#define JSON_FILE_BYTES (1024 * 1024)
+
+/*
+ * The JSON object in it; UTF-8, also with the mark that some editors begin it with. Files and pipes are read, to their end. Owned. NULL: why (size bytes) says what
+ * is wrong, with the line where there is one ("line 3: …").
+ */
+json_t *json_file_object(const char *path, char *why, size_t size);
+
+#endif
