@@ -53,6 +53,19 @@ static bool set_seconds(struct gpu *gpu, const char *member, const char *option,
 		   set_integer(gpu, member, milliseconds);
 }
 
+static bool set_timeout(struct gpu *gpu, const char *text)
+{
+	if (!set_seconds(gpu, "timeout_ms", "--timeout", text)) {
+		return false;
+	}
+	if (json_integer_value(json_object_get(gpu->params, "timeout_ms")) > LIMIT_GPU_WAIT_MS) {
+		fprintf(stderr, "profctl: --timeout %s: the first frame is waited for %d seconds at most\n",
+			text, LIMIT_GPU_WAIT_MS / 1000);
+		return false;
+	}
+	return true;
+}
+
 static bool set_frames(struct gpu *gpu, const char *text)
 {
 	json_int_t count = 0;
@@ -76,7 +89,7 @@ static bool take_option(struct gpu *gpu, int option, const char *value)
 	case 'd':
 		return set_seconds(gpu, "duration_ms", "--duration", value);
 	case GPU_OPTION_TIMEOUT:
-		return set_seconds(gpu, "timeout_ms", "--timeout", value);
+		return set_timeout(gpu, value);
 	case GPU_OPTION_BY:
 		return set_text(gpu, "frame_by", "--frame-by", value);
 	case 'l':

@@ -31,10 +31,7 @@ static void report_finished(const json_t *params)
 {
 	fputs("profctl: ", stderr);
 	report_frames(stderr, params);
-	const char *reason = reply_string(params, "reason");
-	if (strcmp(reason, "frames") != 0 && strcmp(reason, "duration") != 0) {
-		fprintf(stderr, "profctl: the trace was ended by: %s\n", reason);
-	}
+	report_reason(stderr, "trace", params);
 	report_warnings(stderr, params);
 	report_paths(stderr, params);
 }

@@ -21,17 +21,32 @@ static const struct option common_options[] = {PROFCTL_OPTIONS};
 
 /* --- what is told --- */
 
-void profctl_complain(const struct error *err)
+static void print_plainly(FILE *out, const char *message)
+{
+	reply_print(out, message, 0);
+}
+
+static void complain(const struct error *err, void (*print_message)(FILE *out, const char *message))
 {
 	const char *hint = err->hint[0] != '\0' ? err->hint : error_code_hint(err->code);
 	fputs("profctl: ", stderr);
-	reply_print(stderr, err->message, 0);
+	print_message(stderr, err->message);
 	if (hint[0] != '\0') {
 		fputs(" (", stderr);
 		advice_print(stderr, hint);
 		fputc(')', stderr);
 	}
 	fputc('\n', stderr);
+}
+
+void profctl_complain(const struct error *err)
+{
+	complain(err, print_plainly);
+}
+
+void profctl_complain_of_options(const struct error *err)
+{
+	complain(err, advice_print_message);
 }
 
 int profctl_status_of(const struct error *err)

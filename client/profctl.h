@@ -97,6 +97,8 @@ bool profctl_seconds(
 
 /* Prints "profctl: <message> (<hint>)" to stderr. */
 void profctl_complain(const struct error *err);
+/* The same of what our own options have asked for: the message names these (advice_print_message). */
+void profctl_complain_of_options(const struct error *err);
 /* The exit status that stands for an error. */
 int profctl_status_of(const struct error *err);
 /* Tells an error, with --json as one line on stdout; returns its exit status. */

@@ -27,9 +27,8 @@ static void report_finished(const json_t *params)
 	const json_t *summary = json_object_get(params, "summary");
 	fprintf(stderr, "profctl: %.0f samples in %.2f s, %" JSON_INTEGER_FORMAT " lost\n", samples,
 		(double)reply_integer(summary, "duration_ms") / 1000.0, reply_integer(params, "lost"));
-	const char *reason = reply_string(params, "reason");
-	if (strcmp(reason, "target_exited") != 0 && strcmp(reason, "duration") != 0) {
-		fprintf(stderr, "profctl: the sampling was ended by: %s\n", reason);
+	if (strcmp(reply_string(params, "reason"), "target_exited") != 0) {
+		report_reason(stderr, "sampling", params);
 	}
 	report_top(stderr, params);
 	report_warnings(stderr, params);

@@ -90,7 +90,7 @@ bool recording_go(struct recording *recording, struct error *err)
 int recording_not_run(struct recording *recording, const struct error *err)
 {
 	recording_clear_progress(recording);
-	profctl_complain(err);
+	profctl_complain_of_options(err);
 	gate_close(&recording->gate);
 	if (recording->job.pid <= 0 || !job_reap(&recording->job, true)) {
 		return GATE_EXIT_NO_GO;
@@ -200,7 +200,7 @@ void recording_tell_failure(const struct recording *recording)
 		error_set(&err, ERROR_INTERNAL, "the capture failed without saying why");
 	}
 	error_wrap(&err, "there is no %s", recording->what);
-	profctl_complain(&err);
+	profctl_complain_of_options(&err);
 }
 
 void recording_finish(struct recording *recording)

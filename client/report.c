@@ -1,5 +1,7 @@
 #include "client/report.h"
 
+#include <string.h>
+
 #include "client/advice.h"
 #include "client/reply.h"
 
@@ -66,6 +68,28 @@ void report_frames(FILE *out, const json_t *record)
 		fputs(" on ", out);
 		reply_print(out, reply_string(device, "name"), 0);
 	}
+	fputc('\n', out);
+}
+
+void report_reason(FILE *out, const char *what, const json_t *record)
+{
+	static const struct {
+		const char *protocol, *told;
+	} reasons[] = {{"stopped", "it was stopped"}, {"target_exited", "the program has ended"},
+		{"target_privileged", "the program got other rights"},
+		{"limit", "it has reached its largest size"}, {"disk_full", "the disk is full"},
+		{"client_exited", "its profctl has ended"}, {"daemon_shutdown", "profd was stopped"},
+		{"timeout", "nothing came in time"},
+		{"recovered", "profd had died, and finished it later"}};
+	const char *reason = reply_string(record, "reason"), *told = reason;
+	if (strcmp(reason, "frames") == 0 || strcmp(reason, "duration") == 0) {
+		return;
+	}
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		told = strcmp(reasons[i].protocol, reason) == 0 ? reasons[i].told : told;
+	}
+	fprintf(out, "profctl: the %s ended: ", what);
+	reply_print(out, told, 0);
 	fputc('\n', out);
 }
 

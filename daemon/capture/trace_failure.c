@@ -82,7 +82,10 @@ static void explain_other_device(const struct trace_ending *ending, struct error
 	error_set(err, ERROR_GPU_NO_CALLS, "%s did not use a GPU %.80s, it used %s: %s", status->exe,
 		ending->range->device, status->made, when);
 	no_calls(err, "device_not_used",
-		"name one that it uses, or launch it with that device in gpu, so that it sees no other");
+		status->api == GPU_GL
+			? "name one that it uses; which one that is chooses Mesa's variable DRI_PRIME"
+			: "name one that it uses, or launch it with that device in gpu, so that it sees no "
+			  "other");
 }
 
 static void explain_frames(const struct trace_ending *ending, struct error *err)

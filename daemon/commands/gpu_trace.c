@@ -135,7 +135,8 @@ static bool read_range(const json_t *params, struct gpu_range *range, struct err
 		return false;
 	}
 	if (range->by == GPU_BY_MANUAL && (range->has_frames || range->next > 0)) {
-		return bad(err, "with frame_by manual no frames are counted: give duration_ms, or stop it");
+		bad(err, "with frame_by manual no frames are counted");
+		return error_hint(err, "give duration_ms, or neither and stop it with StopCapture");
 	}
 	return true;
 }

@@ -271,7 +271,7 @@ def test_a_renderdoc_that_is_too_old_is_refused():
 
 def test_a_renderdoc_that_does_not_begin_is_told():
     need(renderdoc=False)
-    with_fake("deaf", lambda connection, _: fails(connection, "start_failed", "did not begin"))
+    with_fake("deaf", lambda connection, _: fails(connection, "start_failed", "captures nothing"))
 
 
 def test_a_document_that_renderdoc_only_promises_is_none():

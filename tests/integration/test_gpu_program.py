@@ -272,7 +272,7 @@ def test_without_renderdoc_a_start_of_the_programs_says_so():
         calls = end()
         assert calls["start 1"][0] == FAILED and "librenderdoc" in calls["start 1"][1] and not connection.find("ask"), calls
     # A RenderDoc that counts a document and writes none, and one that does not begin.
-    for way, statuses, text in (("lost", [OK, FAILED], "is not there"), ("deaf", [FAILED, NOT_CAPTURING], "did not begin")):
+    for way, statuses, text in (("lost", [OK, FAILED], "is not there"), ("deaf", [FAILED, NOT_CAPTURING], "captures nothing")):
         with program("start=1,stop=2", env={"renderdoc": way}) as (listener, connection, end):
             grant(listener, connection, connection.wait("ask"))
             calls = end()

@@ -287,9 +287,9 @@ def test_what_is_wrong_is_named_with_its_value_and_the_remedy():
         for options, texts in ((["--gpu-trace-start-frame", "x"], ("--gpu-trace-start-frame", '"x"')), (["--frames", "0"], ("--frames 0",)),
                                (["-d", "0"], ("--duration 0",)), (["--gpu-trace-end-frame", "1"], ("--gpu-trace-end-frame", "first frame")),
                                (["--frames", "1", "--gpu-trace-start-frame", "1"], ("--gpu-trace-start-frame", "--frames")),
-                               (["--frame-by", "draw"], ("frame_by", "draw", "label")), (["--frames", "1", "-d", "1"], ("--frames", "--duration"))):
+                               (["--frame-by", "draw"], ("--frame-by is \"draw\"", "label")), (["--frames", "1", "-d", "1"], ("--frames", "--duration"))):
             refused({}, options, *texts)
-        refused({}, ["--frame-by", "manual", "--frames", "1"], "frame_by manual")
+        refused({}, ["--frame-by", "manual", "--frames", "1"], "with --frame-by manual")
         refused({"PROFD_GPU_TRACE_DEVICE": "\udcff"}, [], "PROFD_GPU_TRACE_DEVICE", "UTF-8")
         assert gpu(env, "--frames", "1").returncode == 125
         # What the daemon says of a device is passed on.

@@ -176,8 +176,7 @@ static void explain_no_begin(struct fault *fault)
 {
 	if (session.api == SESSION_GL && strcmp(fault->code, "start_failed") == 0) {
 		fault_set(fault, "start_failed",
-			"RenderDoc (%s) did not begin to capture: it records no OpenGL contexts that are older "
-			"than 3.2 or are made by glXCreateContext",
+			"%s records no OpenGL contexts that are older than 3.2 or are made by glXCreateContext",
 			session.renderdoc.path);
 	}
 }

@@ -98,7 +98,7 @@ bool renderdoc_begin(
 	api->StartFrameCapture(device, NULL);
 	if (api->IsFrameCapturing() != 1) {
 		return fault_set(
-			fault, "start_failed", "RenderDoc (%s) did not begin to capture", renderdoc->path);
+			fault, "start_failed", "%s says that it captures nothing", renderdoc->path);
 	}
 	return true;
 }
