@@ -73,8 +73,9 @@ static bool set_frames(struct gpu *gpu, const char *text)
 		   set_integer(gpu, "frames", count);
 }
 
-static bool take_option(struct gpu *gpu, int option, const char *value)
+static bool take_option(void *context, int option, const char *value)
 {
+	struct gpu *gpu = context;
 	switch (option) {
 	case GPU_OPTION_START:
 		return gpu_settings_option(&gpu->settings, GPU_START, value);
@@ -135,25 +136,6 @@ static bool take_settings(struct gpu *gpu)
 	return gpu_settings_environment(&gpu->settings) &&
 		   (gpu->settings_file == NULL || gpu_settings_file(&gpu->settings, gpu->settings_file)) &&
 		   gpu_settings_check(&gpu->settings, has_frames || has_duration);
-}
-
-/* False: *status. */
-static bool parse(struct gpu *gpu, struct profctl *profctl, int argc, char **argv, int *status)
-{
-	*status = GATE_EXIT_NO_GO;
-	for (int option; (option = profctl_option(profctl, &gpu_command, argc, argv)) != -1;) {
-		if (!take_option(gpu, option, optarg)) {
-			*status = option == PROFCTL_HELP ? EXIT_SUCCESS : GATE_EXIT_NO_GO;
-			return false;
-		}
-	}
-	gpu->argv = argv + optind;
-	gpu->json = profctl->json;
-	if (optind == argc || argv[optind][0] == '\0') {
-		profctl_usage(&gpu_command);
-		return false;
-	}
-	return take_settings(gpu);
 }
 
 /* --- arming --- */
@@ -351,8 +333,6 @@ static void prepare(struct gpu *gpu)
 	recording->show_progress = gpu_show_progress;
 	recording->look = look;
 	recording->context = gpu;
-	/* A line that is drawn over and over would spoil what the program shows on the same terminal. */
-	recording->shows_progress = !gpu->quiet && isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO);
 	gpu->until_stopped = gpu->settings.values[GPU_START] == NULL &&
 						 json_object_get(gpu->params, "frames") == NULL &&
 						 json_object_get(gpu->params, "duration_ms") == NULL;
@@ -362,19 +342,18 @@ static void prepare(struct gpu *gpu)
 
 static int connect_and_run(struct gpu *gpu, const struct profctl *profctl)
 {
-	int connected = EXIT_SUCCESS;
 	prepare(gpu);
-	gpu->recording.client = profctl_connect(
-		&(struct profctl){.socket_given = profctl->socket_given, .no_start = profctl->no_start},
-		true, &connected);
-	return gpu->recording.client != NULL ? run_traced(gpu) : GATE_EXIT_NO_GO;
+	return recording_connect(&gpu->recording, profctl, gpu->quiet) ? run_traced(gpu)
+																   : GATE_EXIT_NO_GO;
 }
 
 static int run(struct profctl *profctl, int argc, char **argv)
 {
 	struct gpu gpu = {.params = json_object(), .recording = RECORDING_NONE};
 	int status = GATE_EXIT_NO_GO;
-	if (parse(&gpu, profctl, argc, argv, &status)) {
+	if (profctl_program(profctl, &gpu_command, argc, argv, take_option, &gpu, &gpu.argv, &status) &&
+		take_settings(&gpu)) {
+		gpu.json = profctl->json;
 		status = gpu_settings_is_enabled(&gpu.settings) ? connect_and_run(&gpu, profctl)
 														: run_untraced(&gpu);
 	}

@@ -9,6 +9,7 @@
 
 #include "client/advice.h"
 #include "client/reply.h"
+#include "protocol/gate.h"
 #include "protocol/limits.h"
 
 static const struct profctl_command *const commands[] = {&record_command, &gpu_command,
@@ -178,6 +179,28 @@ int profctl_option(
 int profctl_end(int option)
 {
 	return option == PROFCTL_HELP ? EXIT_SUCCESS : EXIT_USAGE;
+}
+
+bool profctl_program(struct profctl *profctl, const struct profctl_command *command, int argc,
+	char **argv, bool (*take)(void *context, int option, const char *value), void *context,
+	char ***program, int *status)
+{
+	*status = GATE_EXIT_NO_GO;
+	for (int option; (option = profctl_option(profctl, command, argc, argv)) != -1;) {
+		if (option == PROFCTL_HELP || option == '?') {
+			*status = option == PROFCTL_HELP ? EXIT_SUCCESS : GATE_EXIT_NO_GO;
+			return false;
+		}
+		if (!take(context, option, optarg)) {
+			return false;
+		}
+	}
+	*program = argv + optind;
+	if (optind == argc || argv[optind][0] == '\0') {
+		profctl_usage(command);
+		return false;
+	}
+	return true;
 }
 
 bool profctl_operands(struct profctl *profctl, const struct profctl_command *command, int argc,

@@ -83,6 +83,11 @@ int profctl_end(int option);
 /* For commands without options: parses the common ones and counts the operands. False: *status is the exit status. */
 bool profctl_operands(struct profctl *profctl, const struct profctl_command *command, int argc,
 	char **argv, int min, int max, int *status);
+/* Of a command that runs a program in this terminal: take gets each of its own options, with context, and says whether it is good (told otherwise). *program is
+ * what follows them, one word at least. False: *status is the exit status. */
+bool profctl_program(struct profctl *profctl, const struct profctl_command *command, int argc,
+	char **argv, bool (*take)(void *context, int option, const char *value), void *context,
+	char ***program, int *status);
 /* Prints how the command is called to stderr; returns EXIT_USAGE. */
 int profctl_usage(const struct profctl_command *command);
 

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "client/profctl.h"
 #include "client/stack_options.h"
@@ -36,8 +35,9 @@ static bool is_told(const char *what, const char *text)
 	return true;
 }
 
-static bool take_option(struct record *record, int option, const char *value)
+static bool take_option(void *context, int option, const char *value)
 {
+	struct record *record = context;
 	if (stack_option_is(option)) {
 		return stack_option_set(record->stacks, option, value);
 	}
@@ -71,25 +71,6 @@ static const struct option record_options[] = {{"hz", required_argument, NULL, '
 	{"kernel", no_argument, NULL, 'k'}, {"label", required_argument, NULL, 'l'},
 	{"quiet", no_argument, NULL, 'q'}, {"svg", required_argument, NULL, RECORD_SVG}, STACK_OPTIONS,
 	PROFCTL_OPTIONS};
-
-/* False: *status. */
-static bool parse(
-	struct record *record, struct profctl *profctl, int argc, char **argv, int *status)
-{
-	for (int option; (option = profctl_option(profctl, &record_command, argc, argv)) != -1;) {
-		if (!take_option(record, option, optarg)) {
-			*status = option == PROFCTL_HELP ? EXIT_SUCCESS : GATE_EXIT_NO_GO;
-			return false;
-		}
-	}
-	record->argv = argv + optind;
-	record->json = profctl->json;
-	if (optind == argc || argv[optind][0] == '\0') {
-		profctl_usage(&record_command);
-		return false;
-	}
-	return true;
-}
 
 /* --- the command --- */
 
@@ -155,17 +136,11 @@ static int run(struct profctl *profctl, int argc, char **argv)
 	recording->show_progress = record_show_progress;
 	recording->context = &record;
 	int status = GATE_EXIT_NO_GO;
-	if (parse(&record, profctl, argc, argv, &status)) {
-		/* A line that is drawn over and over would spoil what the program shows on the same terminal. */
-		recording->shows_progress =
-			!record.quiet && isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO);
-		int connected = EXIT_SUCCESS;
-		recording->client = profctl_connect(
-			&(struct profctl){.socket_given = profctl->socket_given, .no_start = profctl->no_start},
-			true, &connected);
-		if (recording->client != NULL) {
-			status = run_program(&record);
-		}
+	if (profctl_program(
+			profctl, &record_command, argc, argv, take_option, &record, &record.argv, &status) &&
+		recording_connect(recording, profctl, record.quiet)) {
+		record.json = profctl->json;
+		status = run_program(&record);
 	}
 	finish(&record);
 	return status;

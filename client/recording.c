@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "client/profctl.h"
 #include "client/reply.h"
@@ -13,6 +14,18 @@
 #define WAIT_NOTICE_NS UINT64_C(2000000000)
 
 extern char **environ;
+
+bool recording_connect(struct recording *recording, const struct profctl *profctl, bool quiet)
+{
+	/* --json is for the capture's end: an error is told as text. */
+	const struct profctl ours = {
+		.socket_given = profctl->socket_given, .no_start = profctl->no_start};
+	int status = EXIT_SUCCESS;
+	/* A line that is drawn over and over would spoil what the program shows on the same terminal. */
+	recording->shows_progress = !quiet && isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO);
+	recording->client = profctl_connect(&ours, true, &status);
+	return recording->client != NULL;
+}
 
 /* --- the program --- */
 

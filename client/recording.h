@@ -10,9 +10,11 @@
 #include "protocol/error.h"
 #include "protocol/gate.h"
 
+struct profctl;
+
 /*
  * A program that runs in this terminal, behind profd-gate as our own child, while the daemon records it: what record and gpu have in common. Its
- * steps: start_gate, then the command asks for the capture and sets capture_id, go, follow_program, follow_capture. Main thread; one at a time.
+ * steps: connect, start_gate, then the command asks for the capture and sets capture_id, go, follow_program, follow_capture. Main thread; one at a time.
  */
 struct recording {
 	/* Of the command's. */
@@ -38,6 +40,8 @@ struct recording {
 		.job = JOB_NONE, .gate = {.fd = -1},                                                       \
 	}
 
+/* To a daemon, that is started where none runs. quiet: no progress line. False: told. */
+bool recording_connect(struct recording *recording, const struct profctl *profctl, bool quiet);
 /* The program is looked up, and waits. False: err; see recording_not_run. */
 bool recording_start_gate(struct recording *recording, char **argv, struct error *err);
 /* The capture's id of the reply that started it, which is taken; NULL: err stands already. False: err. */
