@@ -331,18 +331,28 @@ def test_a_terminal_that_is_closed_ends_the_program_of_its_session():
             assert os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1]) == 128 + signal.SIGHUP, command
 
 
-def test_a_terminal_that_is_closed_tells_the_program_so_once():
+def told_at_the_end_of(root, env, command):
+    """What the counter gets when the terminal is closed on which a shell runs this; its numbers in order, as several are pending at once."""
+    counter, said = os.path.join(root, "counter.py"), os.path.join(root, "said")
+    with open(counter, "w") as file:
+        file.write(COUNTER.replace("os.write(1, ", "os.write(9, ").replace("sys.stdin.read()", "import time; time.sleep(0.6); os.write(9, b'end')"))
+    terminal = Terminal(["sh", "-c", command.replace("COUNTER", "python3 " + counter) + " 9>" + said], env)
+    wait_until(lambda: os.path.exists(said) and open(said).read() == "ready\n", 30, "the program")
+    os.close(terminal.master)
+    wait_until(lambda: open(said).read().endswith("end"), 10, "the program's end")
+    os.waitpid(terminal.pid, 0)
+    with open(said) as file:
+        found = sorted(file.read().split()[1:-1], key=int)
+    os.remove(said)
+    return found
+
+
+def test_a_terminal_that_is_closed_tells_the_program_what_it_would_without_profctl():
     with home() as (root, env):
-        said = os.path.join(root, "said")
-        counter = COUNTER.replace("sys.stdin.read()", "import time; time.sleep(1)").replace("os.write(1, ", "os.write(9, ")
-        command = "exec %s record --quiet python3 -c '%s' 9>%s" % (program("profctl"), counter, said)
-        terminal = Terminal(["sh", "-c", command], env)
-        wait_until(lambda: os.path.exists(said) and open(said).read() == "ready\n", 30, "the program")
-        os.close(terminal.master)
-        assert os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1]) == 0
-        with open(said) as file:
-            # In the order of their numbers, as both are pending.
-            assert sorted(file.read().split()[1:], key=int) == [str(int(signal.SIGHUP)), str(int(signal.SIGCONT))]
+        for before, behind in (("exec ", ""), ("", "; exit 0")):
+            bare = told_at_the_end_of(root, env, "{ %sCOUNTER%s; }" % (before, behind))
+            ours = told_at_the_end_of(root, env, "{ %s%s record --quiet COUNTER%s; }" % (before, program("profctl"), behind))
+            assert ours == bare == [str(int(signal.SIGHUP)), str(int(signal.SIGCONT))], (before, ours, bare)
 
 
 def test_a_program_that_is_stopped_where_no_shell_is_stays_so_until_it_is_continued():

@@ -208,6 +208,16 @@ def test_with_a_range_ctrl_c_is_the_programs():
             terminal.close()
 
 
+def test_a_terminal_that_is_closed_ends_the_program():
+    with stage(real=False) as (_, env):
+        for options in ([], ["-d", "30"], ["--gpu-trace-start-frame", "3"]):
+            terminal = Terminal([program("profctl"), "gpu", *options, "sh", "-c", "echo p-$$-; exec sleep 60"], env)
+            pid = int(re.search(r"p-(\d+)-\r\n", terminal.wait_text("-\r\n"))[1])
+            os.close(terminal.master)
+            wait_until(lambda: not alive(pid), 10, "the program's end")
+            assert os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1]) == 128 + signal.SIGHUP, options
+
+
 def tracing(env):
     return [line for line in profctl(env, "--json", "captures").stdout.splitlines() if json.loads(line)["state"] == "sampling"]
 
