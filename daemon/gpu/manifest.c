@@ -50,3 +50,9 @@ const char *manifest_name(const json_t *manifest)
 		json_string_value(json_object_get(json_object_get(manifest, "layer"), "name"));
 	return name != NULL ? name : "";
 }
+
+const char *manifest_off_switch(const json_t *manifest)
+{
+	json_t *layer = json_object_get(manifest, "layer");
+	return json_object_iter_key(json_object_iter(json_object_get(layer, "disable_environment")));
+}

@@ -16,5 +16,7 @@ json_t *manifest_renderdoc(const json_t *original, const char *library);
 json_t *manifest_layer(const json_t *original, const char *library);
 /* The layer's; "" when it has none. Borrowed. */
 const char *manifest_name(const json_t *manifest);
+/* The variable that keeps it out of a program, whatever its value; NULL. Borrowed. */
+const char *manifest_off_switch(const json_t *manifest);
 
 #endif

@@ -226,6 +226,27 @@ static bool open_channel(
 	return armed->channel != NULL;
 }
 
+/* No other variable beats a layer's own switch. */
+static bool check_switch(
+	const struct places *places, const struct gpu_arming *arming, struct error *err)
+{
+	const char *name = manifest_off_switch(places->layer_manifest);
+	if (arming->api == GPU_GL || name == NULL ||
+		places_variable(arming->environment, name) == NULL) {
+		return true;
+	}
+	error_set(err, ERROR_BACKEND_UNAVAILABLE,
+		"%s is set in the program's environment, which keeps profd's layer out of it", name);
+	error_detail(err, "layer_off");
+	return error_hint(err, "unset it");
+}
+
+static bool make_folder(struct gpu_armed *armed, struct error *err)
+{
+	armed->folder_lock = private_folder_make(armed->folder, err);
+	return armed->folder_lock >= 0;
+}
+
 static struct gpu_armed *arm(const struct gpu_arming *arming, struct error *err)
 {
 	struct places places;
@@ -240,8 +261,7 @@ static struct gpu_armed *arm(const struct gpu_arming *arming, struct error *err)
 		free(armed);
 		return NULL;
 	}
-	armed->folder_lock = private_folder_make(armed->folder, err);
-	bool ok = armed->folder_lock >= 0 &&
+	bool ok = check_switch(&places, arming, err) && make_folder(armed, err) &&
 			  (armed->api == GPU_GL || fill_folder(armed, &places, err)) &&
 			  open_channel(armed, arming, err) && make_additions(armed, &places, arming, err);
 	if (ok) {

@@ -34,7 +34,7 @@ class Parts:
             json.dump({"file_format_version": "1.1.2", "layer": {
                 "name": "VK_LAYER_PROFD_gpu", "type": "GLOBAL", "library_path": "/nowhere/libprofd_gpu.so", "api_version": "1.3.0",
                 "implementation_version": "1", "description": "played by a test", "enable_environment": {"PROFD_GPU": "1"},
-                "disable_environment": {"PROFD_GPU_DISABLE": "1"}}}, file)
+                "disable_environment": {"DISABLE_PROFD_GPU": "1"}}}, file)
 
     def environment(self, **more):
         return dict({"PROFD_GPU_LAYER": self.folder, "PROFD_RENDERDOC": self.renderdoc}, **more)

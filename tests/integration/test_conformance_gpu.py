@@ -96,8 +96,8 @@ def test_what_is_told_of_a_trace():
           "variables have already; `WGPU_DEBUG` only when it is not set.",
           "Where its environment keeps layers out (`VK_LOADER_LAYERS_DISABLE`) these two are excepted by `VK_LOADER_LAYERS_ENABLE`, and "
           "`VK_IMPLICIT_LAYER_PATH` gets their folders where it is set.",
-          "What is missing for that refuses the launch with `backend_unavailable` (detail `layer_missing`, `renderdoc_missing`), and nothing "
-          "runs.")
+          "What is missing for that refuses the launch with `backend_unavailable` (detail `layer_missing`, `renderdoc_missing`; `layer_off` when "
+          "its environment has `DISABLE_PROFD_GPU`), and nothing runs.")
 def test_a_program_is_armed_at_its_launch():
     own = {"XDG_DATA_DIRS": "/own", "LD_PRELOAD": "libc.so.6", "WGPU_DEBUG": "0"}
     filters = {"VK_LOADER_LAYERS_DISABLE": "~all~", "VK_LOADER_LAYERS_ENABLE": "VK_LAYER_own", "VK_IMPLICIT_LAYER_PATH": "/only"}
@@ -112,6 +112,9 @@ def test_a_program_is_armed_at_its_launch():
         assert found["VK_LOADER_LAYERS_ENABLE"].split(",")[-2:] == ["VK_LAYER_RENDERDOC_Capture", "VK_LAYER_own"]
         folders = found["VK_IMPLICIT_LAYER_PATH"].split(":")
         assert [os.listdir(folder)[0] for folder in folders[:2]] == ["VkLayer_profd_gpu.json", "renderdoc.json"] and folders[2:] == ["/only"]
+        error = stage.client.fails("LaunchProcess", argv=PROGRAM, gpu=True, env={"DISABLE_PROFD_GPU": "0"})
+        assert (error.code, error.detail) == ("backend_unavailable", "layer_off") and "DISABLE_PROFD_GPU" in str(error)
+        assert "PROFD_GPU" in environment_of(stage.launch("gl", gpu={"api": "gl"}, env={"DISABLE_PROFD_GPU": "0"}))
         os.remove(stage.parts.nobind)
         error = stage.client.fails("LaunchProcess", argv=PROGRAM, gpu=True)
         assert (error.code, error.detail) == ("backend_unavailable", "layer_missing")
