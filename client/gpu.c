@@ -1,7 +1,6 @@
 #include "client/gpu.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -227,56 +226,16 @@ static bool start_trace(struct gpu *gpu, struct error *err)
 
 /* --- the program --- */
 
-static void stop_trace(struct gpu *gpu)
-{
-	struct recording *recording = &gpu->recording;
-	struct error err = {0};
-	int64_t id = profctl_send(recording->client, "StopCapture",
-		json_pack("{s:s}", "capture_id", recording->capture_id), &err);
-	if (id > 0) {
-		profclient_forget(recording->client, id); /* the event tells how it ended */
-	}
-	recording_clear_progress(recording);
-	if (!gpu->quiet) {
-		fputs("profctl: the trace is ended; Ctrl-C again ends the program\n", stderr);
-	}
-}
-
-/* As a Ctrl-C would have, had it not been ignored. */
-static void end_program(struct gpu *gpu, bool is_terminals)
-{
-	if (is_terminals) {
-		job_end_group();
-	} else if (!gpu->recording.job.is_reaped) {
-		kill(gpu->recording.job.pid, SIGTERM);
-	}
-}
-
-/* The first ends the trace, each further one the program: with all that is in the terminal's foreground, as far as the terminal sent them. */
-static void take_interrupts(struct gpu *gpu)
-{
-	int terminals = job_terminal_interrupts_seen();
-	for (; gpu->interrupts < job_interrupts_seen(); gpu->interrupts++) {
-		if (recording_is_open(&gpu->recording) && gpu->interrupts == 0) {
-			stop_trace(gpu);
-		} else {
-			end_program(gpu, terminals > gpu->terminal_interrupts);
-		}
-	}
-	gpu->terminal_interrupts = terminals;
-}
-
 static void look(void *context)
 {
 	struct gpu *gpu = context;
-	if (gpu->until_stopped) {
-		take_interrupts(gpu);
-	}
+	gpu_take_interrupts(gpu);
 	if (!gpu->is_told && !recording_is_open(&gpu->recording)) {
 		gpu->is_told = true;
 		gpu_report(gpu);
 		gpu->recording.shows_progress = false;
 	}
+	gpu_end_held(gpu);
 	if (gpu->is_told && !gpu->is_end_told && gpu->recording.job.is_reaped) {
 		gpu->is_end_told = true;
 		gpu_report_signal(gpu);

@@ -8,6 +8,9 @@
 #include "client/gpu_settings.h"
 #include "client/recording.h"
 
+/* What a Ctrl-C is to end that came while the trace was still being written. */
+enum gpu_end { GPU_END_NOTHING, GPU_END_PROGRAM, GPU_END_GROUP };
+
 /* One run of `profctl gpu`: what was asked for, and what it came to. */
 struct gpu {
 	/* Asked for. */
@@ -24,9 +27,20 @@ struct gpu {
 	bool until_stopped;      /* no range: Ctrl-C ends the trace, and the program ignores it */
 	int interrupts;          /* those that were acted upon */
 	int terminal_interrupts; /* of them, the terminal's */
-	bool is_told;            /* the end of the trace, */
-	bool is_end_told;        /* and that of the program, as far as it is the cause */
+	enum gpu_end end;
+	bool is_told;     /* the end of the trace, */
+	bool is_end_told; /* and that of the program, as far as it is the cause */
 };
+
+/* gpu_interrupts.c: Ctrl-C under a trace without a range, whose program ignores it. */
+
+/*
+ * Of those that came since: the first ends the trace, each further one the program, by SIGTERM; the terminal's with all that is in its foreground. While the trace is
+ * being written the end is held back once, as the program would take with it what is not written.
+ */
+void gpu_take_interrupts(struct gpu *gpu);
+/* An end that was held back comes now, when the trace has ended. */
+void gpu_end_held(struct gpu *gpu);
 
 /* gpu_report.c: what is printed, all on stderr. */
 

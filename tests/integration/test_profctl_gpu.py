@@ -7,8 +7,9 @@ import re
 import signal
 import subprocess
 
-from fake_gpu_layer import Parts
+from fake_gpu_layer import Layer, Parts
 from gpu_listener import LAVAPIPE, convert, frames_in, frames_program, groups_of, need
+from gpu_stage import begin, write_document
 from harness import alive, main, program, skip, target, wait_until
 from xserver import display
 from test_profctl import Terminal, daemons, home, profctl
@@ -163,7 +164,7 @@ def test_ctrl_c_ends_a_trace_without_a_range_and_then_the_program():
         terminal = Terminal([program("profctl"), "gpu", *frames_program("--frames", 100000, "--frame-ms", 5)], env)
         try:
             wait_until(lambda: daemons(env) and tracing(env), 30, "the first frame")
-            terminal.insist(b"\x03", lambda: "the trace is ended" in terminal.poll_text(), "Ctrl-C")
+            terminal.insist(b"\x03", lambda: "ending the trace" in terminal.poll_text(), "Ctrl-C")
             terminal.wait_text("/capture.rdc\r\n")
             found = record(env)
             assert found["reason"] == "stopped" and alive(found["traced_pid"]) and "\033[K" not in terminal.text, terminal.text
@@ -181,7 +182,7 @@ def test_ctrl_c_again_ends_all_that_is_in_the_foreground():
         terminal = Terminal([program("profctl"), "gpu", "--no-verify", "sh", "-c", script], env)
         try:
             wait_until(lambda: daemons(env) and tracing(env), 30, "the first frame")
-            terminal.insist(b"\x03", lambda: "the trace is ended" in terminal.poll_text(), "Ctrl-C")
+            terminal.insist(b"\x03", lambda: "ending the trace" in terminal.poll_text(), "Ctrl-C")
             terminal.wait_text("/capture.rdc\r\n")
             pid = record(env)["traced_pid"]
             assert alive(pid)
@@ -191,6 +192,47 @@ def test_ctrl_c_again_ends_all_that_is_in_the_foreground():
             assert os.WEXITSTATUS(status) == 128 + signal.SIGTERM and "after" not in terminal.text, terminal.text
         finally:
             terminal.close()
+
+
+@contextlib.contextmanager
+def recorded(env):
+    """(terminal, pid, layer, template) of a program that a played layer records until it is stopped."""
+    terminal = Terminal([program("profctl"), "gpu", "--no-verify", "sh", "-c", "echo p-$$-; read line"], env)
+    try:
+        pid = int(re.search(r"p-(\d+)-\r\n", terminal.wait_text("-\r\n"))[1])
+        layer = Layer(pid)
+        layer.device()
+        asked = layer.wait_for("start")
+        begin(layer, 0)
+        wait_until(lambda: tracing(env), 10, "the first frame")
+        yield terminal, pid, layer, asked
+        layer.end()
+    finally:
+        terminal.close()
+
+
+def test_ctrl_c_again_waits_for_the_document():
+    with stage(real=False) as (_, env), recorded(env) as (terminal, pid, layer, asked):
+        terminal.type(b"\x03")
+        layer.wait_for("stop")
+        terminal.type(b"\x03")
+        terminal.wait_text("the program is ended when the trace is written")
+        assert alive(pid)
+        path = write_document(asked)
+        layer.say("document", path=path, bytes=os.path.getsize(path), first=0, last=0)
+        assert os.WEXITSTATUS(terminal.wait()) == 128 + signal.SIGTERM and "/capture.rdc\r\n" in terminal.text, terminal.text
+        assert record(env)["state"] == "finished" and not alive(pid)
+
+
+def test_ctrl_c_a_third_time_does_not_wait():
+    with stage(real=False) as (_, env), recorded(env) as (terminal, pid, layer, asked):
+        for text in ("ending the trace", "Ctrl-C again ends it now"):
+            terminal.type(b"\x03")
+            terminal.wait_text(text)
+        terminal.type(b"\x03")
+        wait_until(lambda: not alive(pid), 10, "the program's end")
+        layer.end()
+        assert os.WEXITSTATUS(terminal.wait()) == 128 + signal.SIGTERM and "there is no GPU trace" in terminal.text, terminal.text
 
 
 def test_with_a_range_ctrl_c_is_the_programs():
