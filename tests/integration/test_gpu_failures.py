@@ -123,7 +123,7 @@ def test_a_program_without_vulkan():
         stage.launch("lives")
         began = time.monotonic()
         capture_id = stage.client.call("StartGpuTrace", build_id="lives", timeout_ms=300)["capture_id"]
-        check(ended(stage, capture_id), "gpu_no_calls", "layer_not_loaded", "within 30")
+        check(ended(stage, capture_id), "gpu_no_calls", "layer_not_loaded", "within 3")
         assert 0.29 < time.monotonic() - began < 3
         capture_id = stage.client.call("StartGpuTrace", build_id="lives")["capture_id"]
         check(stage.client.call("StopCapture", capture_id=capture_id), "gpu_frame_not_reached", "stopped", "no process of the build had used Vulkan")

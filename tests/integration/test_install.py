@@ -1,5 +1,4 @@
 """What is installed, used as installed: the library by its pkg-config file, the manual's example, units, manual pages."""
-import atexit
 import functools
 import json
 import os
@@ -9,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 
+import leftovers
 from harness import BUILD, SANITIZED, main, skip
 from test_profctl import home, profctl
 
@@ -16,8 +16,7 @@ from test_profctl import home, profctl
 @functools.cache
 def install():
     """(root, prefix): the project installed below a new folder, which goes with this process."""
-    root = tempfile.mkdtemp(prefix="profd-install-")
-    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    root = leftovers.shared("profd-install-")
     subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", root], check=True, capture_output=True)
     options = json.loads(subprocess.run(["meson", "introspect", "--buildoptions", BUILD], capture_output=True, check=True).stdout)
     return root, root + [option["value"] for option in options if option["name"] == "prefix"][0]

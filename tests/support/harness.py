@@ -192,7 +192,7 @@ class Daemon:
         self.data_dir = data_dir or os.path.join(self.root, "data")
         self.args = list(args)
         # RenderDoc leaves a log of each program that is killed.
-        self.env = dict(os.environ, RENDERDOC_TEMP=self.root, **(env or {}))
+        self.env = {**os.environ, "RENDERDOC_TEMP": self.root, **(env or {})}
         self.user = user
         self.check_exit = check_exit
         self.clients = []

@@ -1,4 +1,5 @@
 """Folders that a case makes with tempfile: none outlives it, whatever becomes of the case. Importing this begins the watch."""
+import atexit
 import os
 import shutil
 import tempfile
@@ -14,6 +15,13 @@ def _mkdtemp(*args, **options):
 
 
 tempfile.mkdtemp = _mkdtemp
+
+
+def shared(prefix):
+    """A new folder for all cases of this process; it goes with that."""
+    path = _make(prefix=prefix)
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path
 
 
 def remove():
