@@ -326,6 +326,7 @@ static const struct verifying_reader reader = {
 	.package = "renderdoccmd (Debian, Ubuntu) or renderdoc",
 	.arguments = conversion,
 	.magic = "<?xml",
+	.variable = "RENDERDOC_TEMP", /* its log, which stays of one that is killed */
 };
 
 const struct gpu_backend gpu_renderdoc = {

@@ -25,7 +25,8 @@ struct verifying_reader {
 	const char *program; /* looked up in PATH */
 	const char *package; /* where it comes from, for a person */
 	const char *const *arguments;
-	const char *magic; /* what its output begins with */
+	const char *magic;    /* what its output begins with */
+	const char *variable; /* names the folder for what it forgets, beside HOME and TMPDIR; NULL */
 };
 
 struct verifying_options {

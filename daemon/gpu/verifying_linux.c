@@ -233,17 +233,20 @@ static int spawn(struct verifying *verifying, int said, const struct verifying_o
 {
 	char home[PRIVATE_FOLDER_BYTES + 8], temporary[PRIVATE_FOLDER_BYTES + 8],
 		output[PRIVATE_FOLDER_BYTES + 8];
-	char libraries[PATH_MAX];
+	char own[PRIVATE_FOLDER_BYTES + 40], libraries[PATH_MAX];
 	const char *given = getenv("LD_LIBRARY_PATH");
 	char *argv[ARGUMENTS + 2] = {verifying->reader_path}; /* borrowed */
 	char *environment[] = {home, temporary, (char *)"LC_ALL=C.UTF-8",
-		(char *)"PATH=/usr/local/bin:/usr/bin:/bin", NULL, NULL};
+		(char *)"PATH=/usr/local/bin:/usr/bin:/bin", own, NULL, NULL};
 	snprintf(home, sizeof(home), "HOME=%s", verifying->folder);
 	snprintf(temporary, sizeof(temporary), "TMPDIR=%s", verifying->folder);
+	snprintf(own, sizeof(own), "%.31s=%s",
+		verifying->reader->variable != NULL ? verifying->reader->variable : "TMP",
+		verifying->folder);
 	snprintf(output, sizeof(output), "%s/" OUTPUT_NAME, verifying->folder);
 	if (given != NULL && strlen(given) + sizeof("LD_LIBRARY_PATH=") <= sizeof(libraries)) {
 		snprintf(libraries, sizeof(libraries), "LD_LIBRARY_PATH=%s", given);
-		environment[4] = libraries;
+		environment[5] = libraries;
 	}
 	const char *const *arguments = verifying->reader->arguments;
 	for (size_t i = 0; i < ARGUMENTS && arguments[i] != NULL; i++) {

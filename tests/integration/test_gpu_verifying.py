@@ -56,7 +56,7 @@ def test_readers_that_fail_each_in_its_way():
 
 
 def test_a_reader_has_nothing_of_ours_and_limits():
-    script = ("#!/bin/sh\nexec > ROOT/facts 2>&1\nprintf '%s\\n' \"$@\" \"$HOME\" \"$TMPDIR\" \"$SECRET$LD_PRELOAD\"\ncut -d' ' -f5 /proc/$$/stat\n"
+    script = ("#!/bin/sh\nexec > ROOT/facts 2>&1\nprintf '%s\\n' \"$@\" \"$HOME\" \"$TMPDIR\" \"$RENDERDOC_TEMP$SECRET$LD_PRELOAD\"\ncut -d' ' -f5 /proc/$$/stat\n"
               "echo $$\nls /proc/$$/fd | tr '\\n' ' '\necho\ncat\nulimit -f\nulimit -t\nulimit -v\ntouch $HOME/left; mkdir $HOME/more\nprintf '<?xml' > \"$5\"\n")
     with Stage(reader=script, env={"SECRET": "told", "LD_PRELOAD": ""}) as stage, stage.program() as (_, layer):
         final = stage.client.call("WaitCapture", capture_id=recorded(stage, layer))
@@ -66,7 +66,7 @@ def test_a_reader_has_nothing_of_ours_and_limits():
         output = facts[4]
         home = os.path.dirname(output)
         assert facts[:7] == ["convert", "-f", "capture.rdc", "-o", output, "-c", "xml"], facts
-        assert facts[7:10] == [home, home, ""] and os.path.dirname(home) == stage.runtime, facts
+        assert facts[7:10] == [home, home, home] and os.path.dirname(home) == stage.runtime, facts
         assert facts[10] == facts[11] and set(facts[12].split()) <= {"0", "1", "2", "3", "10", "255"}, facts
         assert [int(fact) for fact in facts[13:16]] == [1 << 30 >> 9, 31, (4 << 20) + 1], facts
         assert os.listdir(stage.runtime) and not os.path.exists(home)

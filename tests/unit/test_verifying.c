@@ -23,7 +23,7 @@
 static char root[64], tools[96], runtime[96];
 static int document; /* without any name */
 static const char *const arguments[] = {"-f", VERIFYING_DOCUMENT, "-o", VERIFYING_OUTPUT, NULL};
-static const struct verifying_reader reader = {"reader", "the-package", arguments, "<?xml"};
+static const struct verifying_reader reader = {"reader", "the-package", arguments, "<?xml", NULL};
 
 static int set_up(void **state)
 {
