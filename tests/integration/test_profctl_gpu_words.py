@@ -70,7 +70,8 @@ def fault(code):
 def test_what_the_layer_finds_wrong():
     rows = (("layer_order", "VK_INSTANCE_LAYERS"), ("renderdoc_missing", "librenderdoc.so"), ("renderdoc_too_old", "1.4"), ("start_failed", "log is"),
             ("busy", "already"), ("document_missing", "log is"), ("output_not_writable", "choose a folder (-o) that the program can reach"),
-            ("no_such_boundary", "choose another --frame-by, or none"), ("device_not_found", "sees all"), ("device_ambiguous", "sees all"),
+            ("nothing_recorded", "record an earlier frame"), ("device_waits", "done all its work"), ("descriptor_closed", "closefrom"),
+            ("frame_passed", "later --gpu-trace-start-frame"), ("no_such_boundary", "choose another --frame-by, or none"), ("device_not_found", "sees all"), ("device_ambiguous", "sees all"),
             ("not_capturing", "before its first frame"), ("gremlins", "the recording failed in the program"))
     with stage(real=False) as (_, env):
         for code, text in rows:
@@ -97,7 +98,7 @@ def test_what_a_program_did_not_do():
         asked = layer.wait_for("start")
         assert asked["first"] == "2", asked
         layer.frame(7)
-        layer.say("fault", code="start_failed", text="frame 2 has begun already")
+        layer.say("fault", code="frame_passed", text="frame 2 has begun already")
 
     def gone(layer):
         layer.device()
