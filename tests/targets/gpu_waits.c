@@ -32,7 +32,7 @@
 
 #define DEVICES     2
 #define PLUG        500
-#define FRAMES_MAX  64
+#define FRAMES_MAX  1024
 #define CHECK(call) check((call), #call)
 
 struct gpu {
