@@ -88,9 +88,11 @@ bool document_take(int folder_fd, const char *path, const char *magic, const cha
 	if (!open_one(folder_fd, name, path, magic, document, err)) {
 		return false;
 	}
+	/* It was made with the program's umask. */
+	bool ok = fchmod(document->fd, 0600) == 0 || error_errno(err, "close %.1024s to others", path);
 	/* Of several documents that begin alike, the one that was told of is kept. */
-	bool ok = files_rename(folder_fd, name, final_name, err) && files_sync(folder_fd, err) &&
-			  contents_remove_documents(folder_fd, err) && look_at(document, path, err);
+	ok = ok && files_rename(folder_fd, name, final_name, err) && files_sync(folder_fd, err) &&
+		 contents_remove_documents(folder_fd, err) && look_at(document, path, err);
 	if (ok && !document_is_at(document, folder_fd, final_name)) {
 		ok = missing(err, path, "became another file while it was looked at");
 	}

@@ -8,14 +8,14 @@
 
 bool trace_failure_needs_probe(const struct trace_ending *ending)
 {
-	return !ending->has_begun && !ending->is_stopped && ending->status.processes == 0 &&
+	return !ending->has_begun && ending->stopped_by == NULL && ending->status.processes == 0 &&
 		   ending->status.api == GPU_VULKAN;
 }
 
 bool trace_failure_needs_survivor(const struct trace_ending *ending)
 {
 	const struct gpu_status *status = &ending->status;
-	return ending->has_exited && !ending->has_begun && !ending->is_stopped &&
+	return ending->has_exited && !ending->has_begun && ending->stopped_by == NULL &&
 		   (status->processes == 0 || status->connected > 0);
 }
 
@@ -97,9 +97,16 @@ static void explain_frames(const struct trace_ending *ending, struct error *err)
 	if (range->has_frames) {
 		snprintf(wanted, sizeof(wanted), "frame %" PRIu64, range->first);
 	}
-	error_set(err, ERROR_GPU_FRAME_NOT_REACHED,
-		"%s was not reached: %s, in frame %" PRIu64 " (by %s)", wanted, when, status->frame,
-		status->frame_by[0] != '\0' ? status->frame_by : gpu_boundary_name(range->by));
+	bool has_none = range->by == GPU_BY_LABEL && (!range->has_frames || range->first == 0);
+	if (has_none) {
+		error_set(err, ERROR_GPU_FRAME_NOT_REACHED,
+			"%s was not reached: %s, and had no label that begins with \"%s\"", wanted, when,
+			range->label);
+	} else {
+		error_set(err, ERROR_GPU_FRAME_NOT_REACHED,
+			"%s was not reached: %s, in frame %" PRIu64 " (by %s)", wanted, when, status->frame,
+			status->frame_by[0] != '\0' ? status->frame_by : gpu_boundary_name(range->by));
+	}
 	error_detail(err, "frames_not_reached");
 	error_hint(err, strcmp(status->frame_by, "submit") == 0 || status->api == GPU_GL
 						? "ask for earlier frames, or let the program run longer"
@@ -133,6 +140,14 @@ bool trace_failure_is_waiting(
 	return true;
 }
 
+static const char *stopper(const struct trace_ending *ending)
+{
+	if (strcmp(ending->stopped_by, "daemon_shutdown") == 0) {
+		return "by the end of profd, ";
+	}
+	return strcmp(ending->stopped_by, "client_exited") == 0 ? "as its client had gone, " : "";
+}
+
 /* Nobody but who stopped it is the cause. */
 static void explain_stop(const struct trace_ending *ending, struct error *err)
 {
@@ -152,12 +167,17 @@ static void explain_stop(const struct trace_ending *ending, struct error *err)
 			status->frame,
 			status->frame_by[0] != '\0' ? status->frame_by : gpu_boundary_name(range->by));
 	}
+	const char *doctor =
+		status->processes == 0 ? "; profctl doctor tells whether one can be recorded here" : "";
 	error_set(err, ERROR_GPU_FRAME_NOT_REACHED,
-		"the trace was stopped after %" PRIu64 " ms, before %s: %s", ending->waited_ms, wanted,
-		is_at);
+		"the trace was stopped %safter %" PRIu64 " ms, before %s: %s", stopper(ending),
+		ending->waited_ms, wanted, is_at);
 	error_detail(err, "stopped");
-	error_hint(err, "stop it later, or start it when the program works with the GPU%s",
-		status->processes == 0 ? "; profctl doctor tells whether one can be recorded here" : "");
+	if (strcmp(ending->stopped_by, "daemon_shutdown") == 0) {
+		error_hint(err, "start it again when profd runs");
+	} else {
+		error_hint(err, "stop it later, or start it when the program works with the GPU%s", doctor);
+	}
 }
 
 /* What goes to the background leaves its build, which is its first process alone. */
@@ -206,7 +226,7 @@ void trace_failure_explain(const struct trace_ending *ending, struct error *err)
 			ending->first_frame);
 		error_detail(err, "exited_mid_capture");
 		error_hint(err, "let the program end by itself, or record fewer frames");
-	} else if (ending->is_stopped) {
+	} else if (ending->stopped_by != NULL) {
 		explain_stop(ending, err);
 	} else if (ending->survivor != 0) {
 		explain_background(ending, err);

@@ -16,7 +16,8 @@ struct trace_ending {
 	uint64_t first_frame;
 	bool had_frame; /* the program's frame was known when the trace was started: */
 	uint64_t start_frame;
-	bool is_stopped;       /* by whoever wanted it, before it began */
+	const char *
+		stopped_by; /* before it began: "stopped", "client_exited", "daemon_shutdown"; NULL: it was not stopped */
 	uint64_t waited_ms;    /* for the first frame */
 	uint64_t ended_ns;     /* CLOCK_MONOTONIC */
 	bool has_exited;       /* the build */

@@ -61,6 +61,12 @@ static void warn_of_range(struct capture *capture)
 			" frames, asked for were %" PRIu64,
 			got, asked);
 		record_warn(&capture->record, "range_exceeded", message, GPU_WAITS_HINT);
+	} else if (asked > 0 && tracing->is_last_open) {
+		snprintf(message, sizeof(message),
+			"the recording ended within frame %" PRIu64 ", before the program presented it",
+			tracing->last_frame);
+		record_warn(&capture->record, "range_cut", message,
+			"let the program run longer, or count by frame_by: submit where it presents nothing");
 	}
 }
 

@@ -154,8 +154,9 @@ void tracing_conclude(struct capture *capture, const char *reason)
 	if (!begin_end(capture, reason)) {
 		return;
 	}
-	tracing->ending.is_stopped = tracing->is_asked_to_stop && !tracing->has_exited &&
-								 strcmp(capture->record.reason, "timeout") != 0;
+	bool is_stopped = tracing->is_asked_to_stop && !tracing->has_exited &&
+					  strcmp(capture->record.reason, "timeout") != 0;
+	tracing->ending.stopped_by = is_stopped ? capture->record.reason : NULL;
 	tracing->ending.waited_ms = (capture->ended_ns - capture->armed_ns) / 1000000;
 	if (capture->failure.code != ERROR_NONE || capture->discard) {
 		trace_taking_fail(capture, &capture->failure);
@@ -241,6 +242,7 @@ static void on_document(void *context, const struct gpu_document *document)
 	tracing->document_path = strdup(document->path);
 	tracing->first_frame = document->first;
 	tracing->last_frame = document->last;
+	tracing->is_last_open = document->is_open;
 	tracing->is_cut_by_window = document->by_window;
 	/* What nobody stopped, and has not all frames, ended with the program or its device. */
 	uint64_t asked = trace_taking_frames_asked(&tracing->range);

@@ -41,6 +41,7 @@ struct tracing {
 	char *document_path;      /* owned; NULL */
 	struct document document; /* once it is good */
 	uint64_t first_frame, last_frame;
+	bool is_last_open;     /* its last frame has no end */
 	bool is_cut_by_window; /* its swapchain went before its last frame */
 	bool is_document_good, is_machine_good;
 	struct error error;

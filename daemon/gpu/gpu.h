@@ -72,6 +72,7 @@ struct gpu_document {
 	const char *path;
 	uint64_t bytes, first, last;
 	bool by_program; /* the program itself ended the recording */
+	bool is_open;    /* its last frame has not come to its end */
 	bool by_window;  /* it ended because the swapchain that was presented last went */
 };
 

@@ -1,4 +1,5 @@
 #include <dirent.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,10 +124,23 @@ static bool look_for_renderdoc(void *context, const char *path)
 	return false;
 }
 
+/* A file that begins as shared libraries do. */
+static bool is_library(const char *path)
+{
+	char magic[SELFMAG] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	bool is = fd >= 0 && is_there(path) && read(fd, magic, SELFMAG) == SELFMAG &&
+			  memcmp(magic, ELFMAG, SELFMAG) == 0;
+	if (fd >= 0) {
+		close(fd);
+	}
+	return is;
+}
+
 static bool look_for_library(void *context, const char *path)
 {
 	struct places *places = context;
-	if (!is_there(path)) {
+	if (!is_library(path)) {
 		return false;
 	}
 	snprintf(places->renderdoc, sizeof(places->renderdoc), "%s", path);
@@ -141,7 +155,7 @@ static bool find_renderdoc(const char *const *environment, struct places *places
 			return true;
 		}
 		error_set(err, ERROR_BACKEND_UNAVAILABLE,
-			"PROFD_RENDERDOC is %s, which is no file that can be read", given);
+			"PROFD_RENDERDOC is %s, which is no shared library that can be read", given);
 	} else if (each_data_folder(environment, RENDERDOC_MANIFEST, look_for_renderdoc, places) ||
 			   each_folder(
 				   "/usr/lib:/usr/lib/x86_64-linux-gnu:/usr/lib/aarch64-linux-gnu:/usr/lib64:"

@@ -17,12 +17,12 @@
 #define LOCK_NAME   "owner"
 #define NEW_NAME    "owner.new" /* until it is locked: without its lock a folder is anybody's */
 
-/* NULL: it is not ours alone, or long. */
+/* NULL: it is not ours alone, or long, or cannot stand in a list of folders. */
 static const char *runtime_place(void)
 {
 	struct stat status;
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
-	bool is_ours = runtime != NULL && runtime[0] == '/' &&
+	bool is_ours = runtime != NULL && runtime[0] == '/' && strchr(runtime, ':') == NULL &&
 				   strlen(runtime) < PRIVATE_FOLDER_BYTES / 2 && stat(runtime, &status) == 0 &&
 				   status.st_uid == geteuid() && (status.st_mode & 077) == 0;
 	return is_ours ? runtime : NULL;

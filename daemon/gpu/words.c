@@ -184,6 +184,7 @@ static bool take_document(const struct words_hearer *hearer, const struct gpu_wi
 		(by != NULL && strcmp(by, "program") != 0 && strcmp(by, "window") != 0)) {
 		return false;
 	}
+	document.is_open = gpu_wire_get(message, "open") != NULL;
 	document.by_program = by != NULL && strcmp(by, "program") == 0;
 	document.by_window = by != NULL && !document.by_program;
 	hearer->options->ops->document(hearer->options->context, hearer->link, &document);
@@ -245,7 +246,7 @@ static const struct word {
 	{"capturing", take_capturing, {"frame", "wall_ns", "mono_ns", "name", "uuid", "index"}},
 	{"shader", take_shader, {"hash", "bytes", "stage", "entry"}},
 	{"shaders", take_shaders, {"left_out"}},
-	{"document", take_document, {"path", "bytes", "first", "last", "by"}},
+	{"document", take_document, {"path", "bytes", "first", "last", "open", "by"}},
 	{"waits", take_waits, {"for", "mono_ns", "text"}},
 	{"fault", take_fault, {"code", "text"}},
 	{"ask", take_ask, {"n", "label"}},

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import stat
 import time
 
 import test_gpu_waits
@@ -317,6 +318,14 @@ def test_a_success_has_a_document():
             assert final["state"] == ("finished" if good else "failed"), final
             assert os.path.exists(final["folder"] + "/capture.rdc") == good
         assert final["reason"] == "target_exited" and [warning["code"] for warning in final["warnings"]] == ["range_cut"] and "2 of the 4" in final["warnings"][0]["message"]
+        assert stat.S_IMODE(os.stat(final["trace_path"]).st_mode) == 0o600
+        capture_id = start(stage, start_frame=5, end_frame=6, frame_by="present")["capture_id"]
+        asked = layer.wait_for("start")
+        begin(layer, 5)
+        layer.say("document", path=write_document(asked), bytes=64, first=5, last=6, open=1)
+        final = stage.client.call("WaitCapture", capture_id=capture_id)
+        warning, = final["warnings"]
+        assert warning["code"] == "range_cut" and "within frame 6" in warning["message"], warning
         capture_id = start(stage, start_frame=5, end_frame=9)["capture_id"]
         asked = layer.wait_for("start")
         begin(layer, 5)

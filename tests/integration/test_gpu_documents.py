@@ -236,6 +236,8 @@ def test_programs_that_cannot_be_recorded_say_why():
 
 def test_a_renderdoc_that_cannot_be_loaded_is_told():
     with tempfile.NamedTemporaryFile(prefix="librenderdoc") as broken, stage(PROFD_RENDERDOC=broken.name) as (_, client):
+        broken.write(b"\x7fELF, and no more")
+        broken.flush()
         launch(client, "--frames", 4)
         fails(trace(client, start_frame=1), "backend_unavailable", "renderdoc_missing", "librenderdoc")
         assert client.wait_event("ProcessExited")["exit_code"] == 0

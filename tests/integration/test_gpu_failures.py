@@ -197,6 +197,32 @@ def test_frames_that_are_never_reached():
                 check(ended(stage, capture_id), "gpu_frame_not_reached", "frames_not_reached", "frame 0 (by %s)" % told, "frame_by: submit")
 
 
+        # A label that never came is not one that has begun.
+        for params in ({"start_frame": 0}, {"frames": 2}):
+            with stage.program() as (_, layer):
+                capture_id = start(stage, frame_by="label:draw", timeout_ms=100, **params)["capture_id"]
+                layer.wait_for("start")
+                layer.frame(0, "label")
+                layer.wait_for("stop")
+                layer.say("fault", code="not_capturing", text="its first frame had not begun")
+                check(ended(stage, capture_id), "gpu_frame_not_reached", "frames_not_reached", 'no label that begins with "draw"')
+
+
+def test_the_end_of_profd_is_no_fault_of_the_program():
+    with Stage() as stage, stage.layer(stage.launch()) as layer:
+        layer.device()
+        start(stage, start_frame=60)
+        layer.wait_for("start")
+        layer.frame(20)
+        stage.client.wait_event("GpuTraceProgress", frame=20)
+        stage.daemon.process.send_signal(signal.SIGTERM)
+        layer.wait_for("stop")
+        layer.say("fault", code="not_capturing", text="its first frame had not begun")
+        error = stage.client.wait_event("GpuTraceFailed")["error"]
+        assert (error["data"]["code"], error["data"]["detail"]) == ("gpu_frame_not_reached", "stopped"), error
+        assert "by the end of profd" in error["message"] and "when profd runs" in error["data"]["hint"], error
+
+
 def test_frames_that_have_passed():
     with Stage() as stage, stage.program() as (_, layer):
         # The program says that it is in frame 0 before that has begun: only the layer knows.

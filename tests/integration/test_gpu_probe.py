@@ -46,6 +46,7 @@ def test_a_missing_renderdoc_is_told_with_its_package():
     def case(parts, root):
         gone = os.path.join(root, "gone.so")
         warns(parts.environment(PROFD_RENDERDOC=gone), gone, "librenderdoc")
+        warns(parts.environment(PROFD_RENDERDOC="/etc/passwd"), "PROFD_RENDERDOC is /etc/passwd", "no shared library")
     with_parts(case)
 
 

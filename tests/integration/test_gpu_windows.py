@@ -3,7 +3,7 @@ frames a document has is read from its calls: each picture has a color of its ow
 import os
 import shutil
 
-from gpu_listener import Listener, convert, need
+from gpu_listener import Listener, armed, convert, frames_in, need
 from harness import main, skip, target
 from test_gpu_layer import finish
 from xserver import display
@@ -108,6 +108,24 @@ def test_a_swapchain_that_goes_disturbs_no_recording_before_and_after_it():
             assert (done.frames, done.pictures) == ([(first, last, None)], shown(first, last)), (args, done.frames, done.pictures)
         # By submits, when the window is gone.
         assert Recorded(name, ["--close", 4], by="submit", first=5, last=7).frames == [(5, 7, None)]
+
+
+def test_a_frame_that_is_not_presented_has_no_end():
+    need_windows()
+    with display() as name:
+        # The window is closed before frame 6; what is submitted then is presented no more.
+        done = Recorded(name, ["--close", 6], by="present", first=6, last=6)
+        line, = done.connection.find("document")
+        assert (line["first"], line["last"], line["open"]) == (6, 6, 1) and done.pictures == [], line
+        for args, last in ((["--exit"], 1000), ([], 9)):
+            line, = Recorded(name, args, by="present", first=6, last=last).connection.find("document")
+            assert "open" not in line.values, line
+    with armed("--frames", 4) as (listener, program, connection):
+        connection.send("start", by="present", first=0, last=0, template=listener.out("doc"))
+        connection.drain()
+        program.wait(20)
+        line, = connection.find("document")
+        assert (line["first"], line["last"], line["open"]) == (0, 0, 1) and frames_in(line["path"]) == ["frame %d" % n for n in range(4)]
 
 
 def test_a_frame_that_never_was_is_not_begun():

@@ -256,6 +256,12 @@ bool frames_owns(const struct frames *frames, const struct frame_counts *counts)
 	return frames->state == FRAMES_CAPTURING && frames->owner == counts;
 }
 
+bool frames_end_open(const struct frames *frames)
+{
+	return frames->state == FRAMES_CAPTURING && frames->rule == FRAME_PRESENT &&
+		   frames->wish.rule != FRAME_MANUAL && frames->owner->in_frame;
+}
+
 void frames_begun(struct frames *frames, const struct frame_counts *counts)
 {
 	frames->state = FRAMES_CAPTURING;

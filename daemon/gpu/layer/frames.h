@@ -105,6 +105,9 @@ enum frame_step frames_begin_now(struct frames *frames, const struct frame_count
 /* This device is given work in a way that none of the above is told of. */
 void frames_work(struct frames *frames, const struct frame_counts *counts);
 
+/* What is captured of frames that are presented ends with one that is not presented yet. Never so where the work of a frame is not seen. */
+bool frames_end_open(const struct frames *frames);
+
 /* It is this device that is captured. */
 bool frames_owns(const struct frames *frames, const struct frame_counts *counts);
 

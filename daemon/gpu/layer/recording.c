@@ -111,12 +111,13 @@ static bool make_document(struct renderdoc_document *document, struct fault *fau
 bool recording_end(enum recording_ender by, struct fault *fault)
 {
 	struct renderdoc_document document;
+	const struct report_frames recorded = {
+		session.frames.first, session.frames.reached, frames_end_open(&session.frames)};
 	bool is_made = make_document(&document, fault);
 	session_tell_frame(true);
 	if (is_made) {
 		write_shaders();
-		report_document(
-			&session.channel, &document, session.frames.first, session.frames.reached, by);
+		report_document(&session.channel, &document, &recorded, by);
 	} else {
 		report_fault(&session.channel, fault);
 	}

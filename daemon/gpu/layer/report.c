@@ -91,14 +91,17 @@ void report_shaders_left_out(struct channel *channel, uint64_t left_out)
 }
 
 void report_document(struct channel *channel, const struct renderdoc_document *document,
-	uint64_t first, uint64_t last, enum recording_ender by)
+	const struct report_frames *frames, enum recording_ender by)
 {
 	struct gpu_wire_line line;
 	gpu_wire_begin(&line, "document");
 	gpu_wire_text(&line, "path", document->path);
 	gpu_wire_number(&line, "bytes", document->bytes);
-	gpu_wire_number(&line, "first", first);
-	gpu_wire_number(&line, "last", last);
+	gpu_wire_number(&line, "first", frames->first);
+	gpu_wire_number(&line, "last", frames->last);
+	if (frames->is_open) {
+		gpu_wire_number(&line, "open", 1);
+	}
 	if (by != RECORDING_ENDED) {
 		gpu_wire_text(&line, "by", by == RECORDING_ENDED_BY_PROGRAM ? "program" : "window");
 	}

@@ -33,8 +33,14 @@ enum recording_ender {
 	RECORDING_ENDED_BY_WINDOW,  /* the swapchain that was presented last goes */
 };
 
+/* The frames from first to last are in it. is_open: the last has not come to its end. */
+struct report_frames {
+	uint64_t first, last;
+	bool is_open;
+};
+
 void report_document(struct channel *channel, const struct renderdoc_document *document,
-	uint64_t first, uint64_t last, enum recording_ender by);
+	const struct report_frames *frames, enum recording_ender by);
 /* label NULL: none. One that is too long is cut. */
 void report_ask(struct channel *channel, uint64_t number, const char *label);
 /* What was started cannot begin, or end, since then (CLOCK_MONOTONIC). */
