@@ -99,6 +99,20 @@ def test_a_recording_ends_before_the_swapchain_that_it_shows():
             assert (done.frames, done.pictures) == ([(2, last, by)], shown(2, last)), (args, done.frames, done.pictures)
 
 
+def test_windows_that_are_presented_together():
+    need_windows()
+    with display() as name:
+        # Two pictures a frame; the first window goes first, or is changed alone.
+        for args, last, by in ((["--two"], 9, "window"), (["--two", "--resize", 4], 9, "window"), (["--two", "--replace", 4], 3, "window"),
+                               (["--two", "--close", 6], 5, "window"), (["--two", "--exit"], 9, None)):
+            done = Recorded(name, args, by="present", first=2, last=1000)
+            expected = [word for frame in range(2, last + 1) for word in (frame, frame, "present")]
+            assert (done.frames, done.pictures) == ([(2, last, by)], expected), (args, done.frames, done.pictures)
+        # Nothing but the instance is destroyed.
+        done = Recorded(name, ["--instance"], by="present", first=2, last=1000)
+        assert (done.frames, done.pictures) == ([(2, 9, None)], shown(2, 9)), (done.frames, done.pictures)
+
+
 def test_a_swapchain_that_goes_disturbs_no_recording_before_and_after_it():
     need_windows()
     with display() as name:

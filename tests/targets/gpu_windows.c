@@ -6,7 +6,9 @@
  *               [--resize FRAME]   before this frame: a new swapchain from the old one, which is destroyed then
  *               [--replace FRAME]  before this frame: the swapchain is destroyed, then another one made
  *               [--close FRAME]    before this frame: swapchain, surface and window are destroyed; what follows is submitted, not presented
+ *               [--two]            a second window, presented together with the first; only the first is changed by the above
  *               [--exit]           ends without destroying anything
+ *               [--instance]       destroys the instance first, and nothing else
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,23 +23,26 @@
 
 #define SIDE        64 /* of the window, in pixels */
 #define IMAGES_MAX  16
+#define WINDOWS     2
 #define CHECK(call) check((call), #call)
 
 struct options {
 	unsigned frames, frame_ms, resize, replace, close;
-	bool exits;
+	bool exits, two, instance_first;
 };
 
 static struct {
 	Display *display;
-	Window window;
 	VkInstance instance;
 	VkPhysicalDevice physical;
-	VkSurfaceKHR surface;
 	VkDevice device;
 	VkQueue queue;
-	VkSwapchainKHR swapchain;
-	VkImage images[IMAGES_MAX];
+	struct window {
+		Window window;
+		VkSurfaceKHR surface;
+		VkSwapchainKHR swapchain;
+		VkImage images[IMAGES_MAX];
+	} windows[WINDOWS];
 	VkCommandPool pool;
 	VkCommandBuffer commands;
 	VkFence fence;
@@ -51,17 +56,25 @@ static void check(VkResult result, const char *what)
 	}
 }
 
-static void make_window(void)
+static void open_display(void)
 {
 	gpu.display = XOpenDisplay(NULL);
 	if (gpu.display == NULL) {
 		fputs("gpu_windows: no display\n", stderr);
 		exit(2);
 	}
-	gpu.window =
+}
+
+static void make_window(struct window *window)
+{
+	window->window =
 		XCreateSimpleWindow(gpu.display, DefaultRootWindow(gpu.display), 0, 0, SIDE, SIDE, 0, 0, 0);
-	XMapWindow(gpu.display, gpu.window);
+	XMapWindow(gpu.display, window->window);
 	XSync(gpu.display, False);
+	VkXlibSurfaceCreateInfoKHR surface = {.sType = VK_STRUCTURE_TYPE_XLIB_SURFACE_CREATE_INFO_KHR,
+		.dpy = gpu.display,
+		.window = window->window};
+	CHECK(vkCreateXlibSurfaceKHR(gpu.instance, &surface, NULL, &window->surface));
 }
 
 static void make_instance(void)
@@ -76,10 +89,6 @@ static void make_instance(void)
 		fputs("gpu_windows: no device\n", stderr);
 		exit(2);
 	}
-	VkXlibSurfaceCreateInfoKHR surface = {.sType = VK_STRUCTURE_TYPE_XLIB_SURFACE_CREATE_INFO_KHR,
-		.dpy = gpu.display,
-		.window = gpu.window};
-	CHECK(vkCreateXlibSurfaceKHR(gpu.instance, &surface, NULL, &gpu.surface));
 }
 
 static void make_device(void)
@@ -107,19 +116,20 @@ static void make_device(void)
 	CHECK(vkCreateFence(gpu.device, &fence, NULL, &gpu.fence));
 }
 
-static void make_swapchain(VkSwapchainKHR old)
+static void make_swapchain(struct window *window, VkSwapchainKHR old)
 {
 	VkBool32 can_present;
 	VkSurfaceCapabilitiesKHR can;
 	VkSurfaceFormatKHR format;
 	uint32_t formats = 1, images = IMAGES_MAX;
-	CHECK(vkGetPhysicalDeviceSurfaceSupportKHR(gpu.physical, 0, gpu.surface, &can_present));
-	CHECK(vkGetPhysicalDeviceSurfaceCapabilitiesKHR(gpu.physical, gpu.surface, &can));
-	if (vkGetPhysicalDeviceSurfaceFormatsKHR(gpu.physical, gpu.surface, &formats, &format) < 0) {
+	CHECK(vkGetPhysicalDeviceSurfaceSupportKHR(gpu.physical, 0, window->surface, &can_present));
+	CHECK(vkGetPhysicalDeviceSurfaceCapabilitiesKHR(gpu.physical, window->surface, &can));
+	if (vkGetPhysicalDeviceSurfaceFormatsKHR(gpu.physical, window->surface, &formats, &format) <
+		0) {
 		exit(2);
 	}
 	VkSwapchainCreateInfoKHR info = {.sType = VK_STRUCTURE_TYPE_SWAPCHAIN_CREATE_INFO_KHR,
-		.surface = gpu.surface,
+		.surface = window->surface,
 		.minImageCount = can.minImageCount,
 		.imageFormat = format.format,
 		.imageColorSpace = format.colorSpace,
@@ -130,8 +140,8 @@ static void make_swapchain(VkSwapchainKHR old)
 		.compositeAlpha = VK_COMPOSITE_ALPHA_OPAQUE_BIT_KHR,
 		.presentMode = VK_PRESENT_MODE_FIFO_KHR,
 		.oldSwapchain = old};
-	CHECK(vkCreateSwapchainKHR(gpu.device, &info, NULL, &gpu.swapchain));
-	CHECK(vkGetSwapchainImagesKHR(gpu.device, gpu.swapchain, &images, gpu.images));
+	CHECK(vkCreateSwapchainKHR(gpu.device, &info, NULL, &window->swapchain));
+	CHECK(vkGetSwapchainImagesKHR(gpu.device, window->swapchain, &images, window->images));
 }
 
 static void change_layout(VkImage image, VkImageLayout from, VkImageLayout to)
@@ -170,44 +180,56 @@ static void submit(VkImage image, unsigned frame)
 	CHECK(vkResetFences(gpu.device, 1, &gpu.fence));
 }
 
-static void show(unsigned frame)
+/* The next picture of a window. */
+static uint32_t acquire(const struct window *window)
 {
 	uint32_t index;
 	CHECK(vkAcquireNextImageKHR(
-		gpu.device, gpu.swapchain, UINT64_MAX, VK_NULL_HANDLE, gpu.fence, &index));
+		gpu.device, window->swapchain, UINT64_MAX, VK_NULL_HANDLE, gpu.fence, &index));
 	CHECK(vkWaitForFences(gpu.device, 1, &gpu.fence, VK_TRUE, UINT64_MAX));
 	CHECK(vkResetFences(gpu.device, 1, &gpu.fence));
-	submit(gpu.images[index], frame);
+	return index;
+}
+
+static void show(unsigned frame, bool two)
+{
+	uint32_t indices[WINDOWS], count = two ? WINDOWS : 1;
+	VkSwapchainKHR swapchains[WINDOWS];
+	for (uint32_t i = 0; i < count; i++) {
+		swapchains[i] = gpu.windows[i].swapchain;
+		indices[i] = acquire(&gpu.windows[i]);
+		submit(gpu.windows[i].images[indices[i]], frame);
+	}
 	VkPresentInfoKHR info = {.sType = VK_STRUCTURE_TYPE_PRESENT_INFO_KHR,
-		.swapchainCount = 1,
-		.pSwapchains = &gpu.swapchain,
-		.pImageIndices = &index};
+		.swapchainCount = count,
+		.pSwapchains = swapchains,
+		.pImageIndices = indices};
 	CHECK(vkQueuePresentKHR(gpu.queue, &info));
 }
 
-static void destroy_window(void)
+static void destroy_window(struct window *window)
 {
 	CHECK(vkDeviceWaitIdle(gpu.device));
-	vkDestroySwapchainKHR(gpu.device, gpu.swapchain, NULL);
-	vkDestroySurfaceKHR(gpu.instance, gpu.surface, NULL);
-	XDestroyWindow(gpu.display, gpu.window);
-	XCloseDisplay(gpu.display);
-	gpu.swapchain = VK_NULL_HANDLE;
+	vkDestroySwapchainKHR(gpu.device, window->swapchain, NULL);
+	vkDestroySurfaceKHR(gpu.instance, window->surface, NULL);
+	XDestroyWindow(gpu.display, window->window);
+	window->swapchain = VK_NULL_HANDLE;
 }
 
 static void change_swapchain(const struct options *options, unsigned frame)
 {
+	struct window *window = &gpu.windows[0];
 	if (frame == options->resize) {
-		VkSwapchainKHR old = gpu.swapchain;
-		make_swapchain(old);
+		VkSwapchainKHR old = window->swapchain;
+		make_swapchain(window, old);
 		vkDestroySwapchainKHR(gpu.device, old, NULL);
 	}
 	if (frame == options->replace) {
-		vkDestroySwapchainKHR(gpu.device, gpu.swapchain, NULL);
-		make_swapchain(VK_NULL_HANDLE);
+		vkDestroySwapchainKHR(gpu.device, window->swapchain, NULL);
+		make_swapchain(window, VK_NULL_HANDLE);
 	}
 	if (frame == options->close) {
-		destroy_window();
+		destroy_window(window);
 	}
 }
 
@@ -215,8 +237,8 @@ static void run_frames(const struct options *options)
 {
 	for (unsigned frame = 0; frame < options->frames; frame++) {
 		change_swapchain(options, frame);
-		if (gpu.swapchain != VK_NULL_HANDLE) {
-			show(frame);
+		if (gpu.windows[0].swapchain != VK_NULL_HANDLE) {
+			show(frame, options->two);
 		} else {
 			submit(VK_NULL_HANDLE, frame);
 		}
@@ -227,9 +249,12 @@ static void run_frames(const struct options *options)
 static void destroy_all(void)
 {
 	CHECK(vkDeviceWaitIdle(gpu.device));
-	if (gpu.swapchain != VK_NULL_HANDLE) {
-		destroy_window();
+	for (uint32_t i = 0; i < WINDOWS; i++) {
+		if (gpu.windows[i].swapchain != VK_NULL_HANDLE) {
+			destroy_window(&gpu.windows[i]);
+		}
 	}
+	XCloseDisplay(gpu.display);
 	vkDestroyFence(gpu.device, gpu.fence, NULL);
 	vkDestroyCommandPool(gpu.device, gpu.pool, NULL);
 	vkDestroyDevice(gpu.device, NULL);
@@ -258,6 +283,10 @@ static void read_options(char **argv, struct options *options)
 			at++;
 		} else if (strcmp(*at, "--exit") == 0) {
 			options->exits = true;
+		} else if (strcmp(*at, "--two") == 0) {
+			options->two = true;
+		} else if (strcmp(*at, "--instance") == 0) {
+			options->instance_first = true;
 		} else {
 			fprintf(stderr, "gpu_windows: unknown option %s\n", *at);
 			exit(2);
@@ -270,13 +299,18 @@ int main(int argc, char **argv)
 	(void)argc;
 	struct options options;
 	read_options(argv, &options);
-	make_window();
+	open_display();
 	make_instance();
 	make_device();
-	make_swapchain(VK_NULL_HANDLE);
+	for (uint32_t i = 0; i < (options.two ? WINDOWS : 1); i++) {
+		make_window(&gpu.windows[i]);
+		make_swapchain(&gpu.windows[i], VK_NULL_HANDLE);
+	}
 	run_frames(&options);
 	printf("%u frames\n", options.frames);
-	if (!options.exits) {
+	if (options.instance_first) {
+		vkDestroyInstance(gpu.instance, NULL);
+	} else if (!options.exits) {
 		destroy_all();
 	}
 	return 0;

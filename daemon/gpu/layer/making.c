@@ -93,11 +93,22 @@ VKAPI_ATTR VkResult VKAPI_CALL making_create_instance(
 	return result;
 }
 
+static bool is_recorded(struct layer_device *device, const void *unused)
+{
+	(void)unused;
+	return session_records(&device->counts);
+}
+
 VKAPI_ATTR void VKAPI_CALL making_destroy_instance(
 	VkInstance instance, const VkAllocationCallbacks *allocator)
 {
 	struct layer_instance *known = instance != NULL ? chain_instance(instance) : NULL;
+	struct layer_device *device;
 	if (known != NULL) {
+		/* RenderDoc ends no recording without its instance. */
+		while ((device = chain_search(known->key, is_recorded, NULL)) != NULL) {
+			session_instance_goes(&device->counts);
+		}
 		chain_remove_instance(known);
 		known->destroy(instance, allocator);
 		free(known);

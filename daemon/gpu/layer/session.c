@@ -178,13 +178,23 @@ bool session_records(const struct frame_counts *counts)
 	return records;
 }
 
-void session_picture_goes(const struct frame_counts *counts)
+static void save(const struct frame_counts *counts, enum recording_ender by)
 {
 	pthread_mutex_lock(&session.lock);
 	if (frames_owns(&session.frames, counts)) {
-		recording_save(RECORDING_ENDED_BY_WINDOW);
+		recording_save(by);
 	}
 	pthread_mutex_unlock(&session.lock);
+}
+
+void session_picture_goes(const struct frame_counts *counts)
+{
+	save(counts, RECORDING_ENDED_BY_WINDOW);
+}
+
+void session_instance_goes(const struct frame_counts *counts)
+{
+	save(counts, RECORDING_ENDED);
 }
 
 void session_device_made(struct session_device *device, const struct report_device *told)

@@ -67,6 +67,8 @@ void session_swapchain_made(struct frame_counts *counts);
 bool session_records(const struct frame_counts *counts);
 /* What was presented last is about to be destroyed: what is recorded of the device is saved (swapchains.h says why). */
 void session_picture_goes(const struct frame_counts *counts);
+/* The instance is about to be destroyed, although the device is there: the same. */
+void session_instance_goes(const struct frame_counts *counts);
 /* A place in a GL program where a label begins: a frame begins here when it is one of those that are counted. */
 void session_label(const struct session_submit *place);
 

@@ -10,38 +10,47 @@ void swapchains_prepare(struct swapchains *swapchains)
 	pthread_mutex_init(&swapchains->lock, NULL);
 }
 
-/* The one that is held, which is nobody's any more then. VK_NULL_HANDLE: none. */
-static VkSwapchainKHR take_held(struct swapchains *swapchains, VkAllocationCallbacks *allocator,
-	const VkAllocationCallbacks **with)
+/* NULL: it was not presented to last. The lock is held. */
+static struct swapchain_shown *find(struct swapchains *swapchains, VkSwapchainKHR swapchain)
 {
-	pthread_mutex_lock(&swapchains->lock);
-	VkSwapchainKHR held = swapchains->held;
-	*allocator = swapchains->allocator;
-	*with = swapchains->has_allocator ? allocator : NULL;
-	swapchains->held = VK_NULL_HANDLE;
-	if (held != VK_NULL_HANDLE && held == swapchains->presented) {
-		swapchains->presented = VK_NULL_HANDLE;
+	for (unsigned i = 0; i < swapchains->count; i++) {
+		if (swapchains->shown[i].swapchain == swapchain) {
+			return &swapchains->shown[i];
+		}
 	}
-	pthread_mutex_unlock(&swapchains->lock);
-	return held;
+	return NULL;
 }
 
-static void release_held(struct layer_device *device)
+static void destroy_held(
+	struct layer_device *device, const struct swapchain_shown *shown, unsigned count)
 {
-	VkAllocationCallbacks allocator;
-	const VkAllocationCallbacks *with;
-	VkSwapchainKHR held = take_held(&device->swapchains, &allocator, &with);
-	if (held != VK_NULL_HANDLE) {
-		device->destroy_swapchain(device->handle, held, with);
+	for (unsigned i = 0; i < count; i++) {
+		if (shown[i].is_held) {
+			device->destroy_swapchain(device->handle, shown[i].swapchain,
+				shown[i].has_allocator ? &shown[i].allocator : NULL);
+		}
 	}
+}
+
+/* Nothing is shown any more. */
+static void release(struct layer_device *device)
+{
+	struct swapchains *swapchains = &device->swapchains;
+	pthread_mutex_lock(&swapchains->lock);
+	struct swapchains before = *swapchains;
+	swapchains->count = 0;
+	swapchains->is_overfull = false;
+	pthread_mutex_unlock(&swapchains->lock);
+	destroy_held(device, before.shown, before.count);
 }
 
 static void note_replaced(struct swapchains *swapchains, const VkSwapchainCreateInfoKHR *info)
 {
 	pthread_mutex_lock(&swapchains->lock);
-	if (info->oldSwapchain != VK_NULL_HANDLE && info->oldSwapchain == swapchains->presented) {
-		swapchains->replaced = info->oldSwapchain;
-		swapchains->surface = info->surface;
+	struct swapchain_shown *shown = find(swapchains, info->oldSwapchain);
+	if (shown != NULL) {
+		shown->is_replaced = true;
+		shown->surface = info->surface;
 	}
 	pthread_mutex_unlock(&swapchains->lock);
 }
@@ -59,60 +68,57 @@ VKAPI_ATTR VkResult VKAPI_CALL swapchains_create(VkDevice handle,
 	return result;
 }
 
-/* False: it is to be destroyed now. */
-static bool hold(
+enum fate {
+	FATE_PASSED,         /* it is to be destroyed */
+	FATE_ENDS_RECORDING, /* and before that what is recorded ends */
+	FATE_HELD,
+};
+
+static enum fate decide(
 	struct layer_device *device, VkSwapchainKHR swapchain, const VkAllocationCallbacks *allocator)
 {
 	struct swapchains *swapchains = &device->swapchains;
 	bool is_recorded = session_records(&device->counts);
 	pthread_mutex_lock(&swapchains->lock);
-	bool holds = is_recorded && swapchain == swapchains->presented &&
-				 swapchain == swapchains->replaced && swapchains->held == VK_NULL_HANDLE;
-	if (holds) {
-		swapchains->held = swapchain;
-		swapchains->has_allocator = allocator != NULL;
-		swapchains->allocator = allocator != NULL ? *allocator : (VkAllocationCallbacks){0};
+	struct swapchain_shown *shown = find(swapchains, swapchain);
+	enum fate fate = shown != NULL || swapchains->is_overfull ? FATE_ENDS_RECORDING : FATE_PASSED;
+	if (shown != NULL && shown->is_replaced && !shown->is_held && is_recorded) {
+		shown->is_held = true;
+		shown->has_allocator = allocator != NULL;
+		shown->allocator = allocator != NULL ? *allocator : (VkAllocationCallbacks){0};
+		fate = FATE_HELD;
+	} else if (shown != NULL) {
+		*shown = swapchains->shown[--swapchains->count]; /* its handle may come again */
 	}
 	pthread_mutex_unlock(&swapchains->lock);
-	return holds;
-}
-
-/* It is to be destroyed: true when it was the last that was presented to. */
-static bool forget(struct swapchains *swapchains, VkSwapchainKHR swapchain)
-{
-	pthread_mutex_lock(&swapchains->lock);
-	bool is_last = swapchain == swapchains->presented;
-	if (is_last) {
-		swapchains->presented = VK_NULL_HANDLE;
-	}
-	if (swapchain == swapchains->replaced) {
-		swapchains->replaced = VK_NULL_HANDLE; /* its handle may come again */
-	}
-	pthread_mutex_unlock(&swapchains->lock);
-	return is_last;
+	return fate;
 }
 
 VKAPI_ATTR void VKAPI_CALL swapchains_destroy(
 	VkDevice handle, VkSwapchainKHR swapchain, const VkAllocationCallbacks *allocator)
 {
 	struct layer_device *device = chain_device(handle);
-	if (swapchain != VK_NULL_HANDLE && hold(device, swapchain, allocator)) {
-		return;
-	}
-	if (swapchain != VK_NULL_HANDLE && forget(&device->swapchains, swapchain)) {
+	enum fate fate =
+		swapchain != VK_NULL_HANDLE ? decide(device, swapchain, allocator) : FATE_PASSED;
+	if (fate == FATE_ENDS_RECORDING) {
 		session_picture_goes(&device->counts);
 	}
-	device->destroy_swapchain(handle, swapchain, allocator);
+	if (fate != FATE_HELD) {
+		device->destroy_swapchain(handle, swapchain, allocator);
+	}
 }
 
 static bool holds_of(struct layer_device *device, const void *surface)
 {
 	struct swapchains *swapchains = &device->swapchains;
+	bool holds = false;
 	pthread_mutex_lock(&swapchains->lock);
-	bool is =
-		swapchains->held != VK_NULL_HANDLE && swapchains->surface == *(const VkSurfaceKHR *)surface;
+	for (unsigned i = 0; i < swapchains->count; i++) {
+		holds = holds || (swapchains->shown[i].is_held &&
+							 swapchains->shown[i].surface == *(const VkSurfaceKHR *)surface);
+	}
 	pthread_mutex_unlock(&swapchains->lock);
-	return is;
+	return holds;
 }
 
 /* A surface outlives its swapchains (VUID-vkDestroySurfaceKHR-surface-01266), so also those that are held. */
@@ -123,7 +129,7 @@ VKAPI_ATTR void VKAPI_CALL swapchains_destroy_surface(
 	struct layer_device *device;
 	while ((device = chain_search(instance->key, holds_of, &surface)) != NULL) {
 		session_picture_goes(&device->counts);
-		release_held(device);
+		release(device);
 	}
 	instance->destroy_surface(handle, surface, allocator);
 }
@@ -131,21 +137,20 @@ VKAPI_ATTR void VKAPI_CALL swapchains_destroy_surface(
 void swapchains_presented(struct layer_device *device, const VkPresentInfoKHR *info)
 {
 	struct swapchains *swapchains = &device->swapchains;
-	if (info->swapchainCount == 0) {
-		return;
-	}
-	VkSwapchainKHR last = info->pSwapchains[info->swapchainCount - 1];
 	pthread_mutex_lock(&swapchains->lock);
-	swapchains->presented = last;
-	bool is_free = swapchains->held != VK_NULL_HANDLE && swapchains->held != last;
-	pthread_mutex_unlock(&swapchains->lock);
-	if (is_free) {
-		release_held(device);
+	struct swapchains before = *swapchains;
+	swapchains->count = 0;
+	swapchains->is_overfull = info->swapchainCount > SWAPCHAINS_SHOWN;
+	for (uint32_t i = 0; i < info->swapchainCount && i < SWAPCHAINS_SHOWN; i++) {
+		swapchains->shown[swapchains->count++] =
+			(struct swapchain_shown){.swapchain = info->pSwapchains[i]};
 	}
+	pthread_mutex_unlock(&swapchains->lock);
+	destroy_held(device, before.shown, before.count);
 }
 
 void swapchains_finish(struct layer_device *device)
 {
-	release_held(device);
+	release(device);
 	pthread_mutex_destroy(&device->swapchains.lock);
 }

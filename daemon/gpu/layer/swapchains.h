@@ -6,21 +6,31 @@
 
 #include <vulkan/vulkan.h>
 
+#define SWAPCHAINS_SHOWN 8 /* of one present; with more each swapchain counts as shown */
+
+/* One of those that were presented to last. */
+struct swapchain_shown {
+	VkSwapchainKHR swapchain;
+	VkSurfaceKHR surface; /* once it is replaced */
+	bool is_replaced;     /* a newer one has its surface */
+	bool is_held;         /* and the program has destroyed it, */
+	bool has_allocator;   /* with this */
+	VkAllocationCallbacks allocator;
+};
+
 /*
- * The swapchain that a device has presented to last. At a recording's end RenderDoc (1.24) copies what was presented last, also where the
- * swapchain is gone by then, and the program dies of that. So a recording ends before that swapchain does; but one that a newer one has
- * replaced lives on until the newer is presented to, so that a window may change its size while it is recorded.
+ * The swapchains that a device has presented to last. At a recording's end RenderDoc (1.24) copies what was presented last (of several that are
+ * presented at once it takes the first), also where the swapchain is gone by then, and the program dies of that. So a recording ends before such
+ * a swapchain does; but one that a newer one has replaced lives on until the next present, so that a window may change its size while it is
+ * recorded.
  *
  * Zero when its device is made. The functions are Vulkan's of these names, passed on; threads as Vulkan has it.
  */
 struct swapchains {
 	pthread_mutex_t lock;
-	VkSwapchainKHR presented;        /* last; VK_NULL_HANDLE: it is gone, or there was none */
-	VkSwapchainKHR replaced;         /* presented, when a newer one has its surface */
-	VkSwapchainKHR held;             /* replaced, when the program has destroyed it */
-	VkSurfaceKHR surface;            /* of replaced and held */
-	VkAllocationCallbacks allocator; /* held's */
-	bool has_allocator;
+	struct swapchain_shown shown[SWAPCHAINS_SHOWN];
+	unsigned count;
+	bool is_overfull;
 };
 
 struct layer_device;
