@@ -27,7 +27,7 @@
  *   device name= type=cpu|discrete|integrated|virtual|other driver= uuid= index=
  *       at each vkCreateDevice, and when a context is first current (uuid all 0, index 0, type cpu or other); uuid: 32 hexadecimal digits, all 0 when an old instance does not tell; index: among the instance's devices
  *   frame n= by=submit|present|label
- *       the frame that has begun last, at most 10 a second, the last one before a document and a bye, and where it is counted in another way from then
+ *       the frame that has begun last, at most 10 a second beside the first 16, the last one before a document and a bye, and where it is counted in another way from then
  *       on: with a start, and by auto again when that is over
  *   capturing frame= wall_ns= mono_ns= name= uuid= index=
  *       a document begins with this frame; CLOCK_REALTIME, CLOCK_MONOTONIC; of the device that was told so

@@ -86,7 +86,7 @@ struct gpu_shader {
 
 /* Told about what start began, on the loop thread, never from within start or stop. Any of it may end the listening by gpu_listen(armed, NULL, NULL). */
 struct gpu_listener {
-	/* The recording process is in this frame now (at most 10 a second). */
+	/* The recording process is in this frame now (at most 10 a second beside the first 16). */
 	void (*frame)(void *context, uint64_t frame);
 	/* From this frame on it is recorded. mono_ns is CLOCK_MONOTONIC, wall_ns CLOCK_REALTIME, both the program's; 0: not known. */
 	void (*capturing)(void *context, uint64_t frame, uint64_t wall_ns, uint64_t mono_ns);

@@ -12,7 +12,8 @@
 #include "gpu/layer/report.h"
 #include "gpu/layer/session_state.h"
 
-#define FRAME_TOLD_NS UINT64_C(100000000) /* frame lines are that far apart */
+#define FRAME_TOLD_NS   UINT64_C(100000000) /* frame lines are that far apart, */
+#define FRAMES_ALL_TOLD 16 /* but for these: a program may end by _exit after a few */
 
 struct session_state session = {.lock = PTHREAD_MUTEX_INITIALIZER, .channel = {-1}};
 
@@ -30,7 +31,8 @@ void session_tell_frame(bool must)
 	/* Those that are counted in another way now are none of those that were told. */
 	bool is_known = session.has_told && rule == session.told_rule;
 	if (!must && is_known &&
-		(frame == session.told_frame || now - session.told_ns < FRAME_TOLD_NS)) {
+		(frame == session.told_frame ||
+			(frame >= FRAMES_ALL_TOLD && now - session.told_ns < FRAME_TOLD_NS))) {
 		return;
 	}
 	report_frame(&session.channel, frame, rule, must);
