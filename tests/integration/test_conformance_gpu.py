@@ -450,12 +450,23 @@ def test_shaders_are_beside_the_document():
                     assert file.read() == text.rstrip(b"\0")
 
 
-@SENTENCE("Otherwise it has failed: `gpu_no_calls` (detail `layer_not_loaded`: no process of the build used Vulkan with profd's layer in it, "
-          "although the machine could; `no_device`; `device_not_used`; `gpu_idle`), `gpu_frame_not_reached` (`frame_passed`: it had begun before; "
-          "`frames_not_reached`; `stopped` before its first frame; `nothing_recorded`: nothing was submitted to the end; `device_waits`), `backend_unavailable` (`vulkan_loader_missing`, `vulkan_no_driver`, `layer_order`, `renderdoc_missing`, "
-          "`renderdoc_too_old`, `start_failed`, `device_not_found`, `device_ambiguous`, `descriptor_closed`: the program closed what it had not opened, RenderDoc's log), `capture_busy` (`busy`), `io` (`document_missing`, `document_broken`, "
-          "`document_replaced`: the file, or its folder, is another one than when it was read; `output_not_writable`), `disk_full`, `timeout` (`no_answer`; `device_waits`), or `interrupted` (`exited_mid_capture`: the program was killed while "
-          "it was recorded; `device_waits`; `connection_closed`: it closed what it had not opened, profd's socket).")
+@SENTENCE("Otherwise it has failed, and its error says why:",
+          "| `gpu_no_calls` | `layer_not_loaded`: no process of the build used Vulkan with profd's layer in it, although the "
+          "machine could; `no_device`: it made none; `device_not_used`: it works with other GPUs than the trace's; `gpu_idle`: "
+          "it gave its device no work |",
+          "| `gpu_frame_not_reached` | `frame_passed`: the first frame had begun before; `frames_not_reached`; `stopped` before "
+          "its first frame; `nothing_recorded`: it had begun, and nothing was submitted to the end; `device_waits` |",
+          "| `backend_unavailable` | `vulkan_loader_missing`, `vulkan_no_driver`, `layer_order`, `renderdoc_missing`, "
+          "`renderdoc_too_old`, `start_failed`, `device_not_found`, `device_ambiguous`; `descriptor_closed`: the program closed "
+          "what it had not opened, RenderDoc's log |",
+          "| `capture_busy` | `busy`: RenderDoc itself records the program |",
+          "| `io` | `document_missing`, `document_broken`; `document_replaced`: the file, or its folder, is another one than "
+          "when it was read; `output_not_writable` |",
+          "| `disk_full` | while the document or its shaders were written |",
+          "| `timeout` | `no_answer`: the program does not end what it records; `device_waits` |",
+          "| `interrupted` | `exited_mid_capture`: the program was killed while it was recorded; `connection_closed`: it closed "
+          "what it had not opened, profd's socket; `device_waits`; `not_verified`: after a killed daemon nobody could say "
+          "whether the document is whole |")
 def test_each_failure_has_its_code():
     # The others: test_gpu_failures.py, test_gpu_verifying.py.
     with Stage() as stage:
