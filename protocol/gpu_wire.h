@@ -40,7 +40,7 @@
  *       behind them, when there are any: so many were used too, and are not told of: over the limits, or not to be written
  *   document path= bytes= first= last= [open=1] [by=program|window]
  *       it is written: RenderDoc counts one more, the file is there and is not empty; by=program: the program itself ended it; open=1: the last frame was submitted in part, and not presented; by=window: the
- *       swapchain that was presented last was about to go, which RenderDoc does not survive
+ *       swapchain, window or context that was shown last was about to go, which RenderDoc does not survive
  *   ask n= label=
  *       the program itself wants to be recorded from here until it says so (client/gpu/profd_gpu.h); n grows with each ask of a process, the
  *       label is for people and may be empty. Answered at once by a start with asked=n, or by refused

@@ -45,15 +45,16 @@ static void warn_of_range(struct capture *capture)
 	const struct tracing *tracing = capture->tracing;
 	uint64_t asked = trace_taking_frames_asked(&tracing->range);
 	uint64_t got = tracing->last_frame - tracing->first_frame + 1;
-	char message[160];
+	char message[256];
 	if (asked > got) {
 		snprintf(message, sizeof(message),
 			"the recording ended early%s: it has %" PRIu64 " of the %" PRIu64 " frames",
-			tracing->is_cut_by_window ? ", as the program destroyed the swapchain it had shown"
-									  : "",
+			tracing->is_cut_by_window
+				? ", as what the program showed was about to go (its window, swapchain or context)"
+				: "",
 			got, asked);
 		record_warn(&capture->record, "range_cut", message,
-			tracing->is_cut_by_window ? "record frames of one swapchain"
+			tracing->is_cut_by_window ? "record frames of one window"
 									  : "let the program run longer");
 	} else if (asked > 0 && got > asked) {
 		snprintf(message, sizeof(message),

@@ -154,7 +154,7 @@ def test_a_program_asks_itself():
 
 @SENTENCE("A build launched or adopted with `gpu: {api: \"gl\"}` is armed for OpenGL and OpenGL ES by EGL or GLX, instead of for Vulkan (`vulkan`, the "
           "default): profd's library for them and RenderDoc are in `LD_PRELOAD`, no layers.",
-          "There a frame ends with each eglSwapBuffers or glXSwapBuffers, also of a pbuffer, and a label is a debug group's; `submit` fails with "
+          "There a frame ends with each eglSwapBuffers or glXSwapBuffers of the context that is recorded (each counts its own), also of a pbuffer, and a label is a debug group's; `submit` fails with "
           "`unsupported` (detail `no_such_boundary`), and what is recorded without frames begins with the next swap or call that draws, clears or "
           "computes.")
 def test_a_program_of_gl_is_armed_without_layers():
@@ -246,7 +246,7 @@ def test_a_trace_is_of_the_device_that_is_named():
 
 @SENTENCE("Frames count from 0 since the program made its device: a frame is what lies between two presents (`present`), each submit with "
           "command buffers (`submit`), or what begins with a submit that has a debug label with that prefix (`label:PREFIX`, 1 to 127 bytes); "
-          "`auto` is `present` once the program presents, until then `submit`.", "With `manual`, `duration_ms` or no range no frames are "
+          "`auto` is `present` once the program presents, until then `submit`.", "Labels are counted from the first trace by that prefix on.", "With `manual`, `duration_ms` or no range no frames are "
           "chosen: all is recorded from the next submit or present on.")
 def test_who_counts_is_the_layer():
     # What a present and a submit are, the layer's own tests see in documents; here that each is asked for, and told as it was counted.
@@ -333,7 +333,7 @@ def test_a_success_has_a_document():
         final = stage.client.call("WaitCapture", capture_id=capture_id)
         warning, = final["warnings"]
         assert (final["state"], final["reason"], warning["code"]) == ("finished", "target_exited", "range_cut"), final
-        assert "destroyed the swapchain" in warning["message"] and "2 of the 5" in warning["message"] and "one swapchain" in warning["hint"]
+        assert "was about to go" in warning["message"] and "2 of the 5" in warning["message"] and "one window" in warning["hint"]
 
 
 @SENTENCE("Then `renderdoccmd` reads all of it, when it is in the daemon's PATH, unless `verify` is false: `verified` is true when it could.",

@@ -2,7 +2,10 @@
  * A program that shows frames in a window of X, by GLX or by EGL: each is a clear to another colour within a debug group "frame N". It reads
  * a pixel of each before it is shown, and ends with 1 where that is not the colour.
  *
- *   gl_window glx|old|egl [FRAMES [stay]]    old: GLX with a context of its first kind; stay: nothing is destroyed at the end
+ *   gl_window glx|old|egl [FRAMES [END]]
+ *       old: GLX with a context of its first kind
+ *       END: what it does at its end, instead of destroying all: stay (nothing), window (destroys that alone), display (closes it), release (the
+ *       context, which is current no more); hand: the context is released after each frame, and made current again; nothing at the end
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -105,13 +108,23 @@ static unsigned draw(unsigned frame)
 	return pixel[0] | (unsigned)pixel[1] << 8 | (unsigned)pixel[2] << 16;
 }
 
-static void end(void)
+static void make_current(bool is)
 {
 	if (glx != NULL) {
-		glXMakeCurrent(display, None, NULL);
+		need(glXMakeCurrent(display, is ? window : None, is ? glx : NULL), "glXMakeCurrent");
+	} else {
+		EGLSurface surface = is ? egl_surface : EGL_NO_SURFACE;
+		need(eglMakeCurrent(egl_display, surface, surface, is ? egl : EGL_NO_CONTEXT),
+			"eglMakeCurrent");
+	}
+}
+
+static void end(void)
+{
+	make_current(false);
+	if (glx != NULL) {
 		glXDestroyContext(display, glx);
 	} else {
-		eglMakeCurrent(egl_display, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
 		eglDestroyContext(egl_display, egl);
 		eglTerminate(egl_display);
 	}
@@ -119,9 +132,24 @@ static void end(void)
 	XCloseDisplay(display);
 }
 
+static void end_by(const char *how)
+{
+	if (strcmp(how, "all") == 0) {
+		end();
+	} else if (strcmp(how, "window") == 0) {
+		XDestroyWindow(display, window);
+		XSync(display, False);
+	} else if (strcmp(how, "display") == 0) {
+		XCloseDisplay(display);
+	} else if (strcmp(how, "release") == 0) {
+		make_current(false);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	unsigned frames = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 5, wrong = 0;
+	const char *how = argc > 3 ? argv[3] : "all";
 	display = XOpenDisplay(NULL);
 	need(argc > 1 && display != NULL, "no display");
 	if (strcmp(argv[1], "egl") == 0) {
@@ -131,10 +159,12 @@ int main(int argc, char **argv)
 	}
 	for (unsigned frame = 0; frame < frames; frame++) {
 		wrong += draw(frame) != (frame % 256 | 255u << 16);
+		if (strcmp(how, "hand") == 0) {
+			make_current(false);
+			make_current(true);
+		}
 	}
 	printf("%u frames, %u wrong\n", frames, wrong);
-	if (argc <= 3) {
-		end();
-	}
+	end_by(how);
 	return wrong == 0 ? 0 : 1;
 }

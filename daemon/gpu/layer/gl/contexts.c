@@ -18,6 +18,10 @@ struct context {
 	void *handle; /* RenderDoc's name of it too; NULL: it is gone */
 	struct session_device told;
 	struct frame_counts counts;
+	const void *display;  /* and */
+	unsigned long window; /* where it is shown; NULL, 0: not known */
+	/* It was released since the last frame, and in the frame before that. */
+	bool is_released, is_handed_on;
 };
 
 static struct context *contexts;
@@ -56,6 +60,9 @@ static struct context *add(const void *handle)
 	if (context != NULL) {
 		context->handle = (void *)handle;
 		context->counts = (struct frame_counts){0};
+		context->display = NULL;
+		context->window = 0;
+		context->is_released = context->is_handed_on = false;
 	}
 	pthread_mutex_unlock(&lock);
 	return context;
@@ -127,8 +134,58 @@ void contexts_presented(const void *handle)
 {
 	struct context *context = session_is_open() ? find(handle) : NULL;
 	if (context != NULL) {
+		context->is_handed_on = context->is_released;
+		context->is_released = false;
 		session_after_present(&context->counts, context->handle);
 	}
+}
+
+void contexts_draw_into(const void *handle, const void *display, unsigned long window)
+{
+	struct context *context = session_is_open() ? find(handle) : NULL;
+	if (context != NULL) {
+		context->display = display;
+		context->window = window;
+	}
+}
+
+void contexts_released(const void *handle)
+{
+	struct context *context = session_is_open() ? find(handle) : NULL;
+	if (context != NULL) {
+		if (!context->is_handed_on) {
+			session_picture_goes(&context->counts);
+		}
+		context->is_released = true;
+	}
+}
+
+/* window 0: all of the display. */
+static void end_shown(const void *display, unsigned long window)
+{
+	struct context *context = NULL;
+	pthread_mutex_lock(&lock);
+	for (struct context *each = contexts; each != NULL && context == NULL; each = each->next) {
+		bool is_shown = each->handle != NULL && each->display == display &&
+						(window == 0 || each->window == window);
+		context = is_shown && session_records(&each->counts) ? each : NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	if (context != NULL) {
+		session_picture_goes(&context->counts);
+	}
+}
+
+void contexts_window_goes(const void *display, unsigned long window)
+{
+	if (window != 0) {
+		end_shown(display, window);
+	}
+}
+
+void contexts_display_goes(const void *display)
+{
+	end_shown(display, 0);
 }
 
 void contexts_working(const void *handle)

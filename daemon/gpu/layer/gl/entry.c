@@ -38,28 +38,6 @@ EXPORT void *dlopen(const char *path, int flags);
 /* A library of GL may present through another's function of these here: then it is the outer call that counts. */
 static __thread unsigned depth;
 
-unsigned eglMakeCurrent(void *display, void *draw, void *read, void *context)
-{
-	if (below()->eglMakeCurrent == NULL) {
-		return 0;
-	}
-	contexts_prepare(context);
-	unsigned result = below()->eglMakeCurrent(display, draw, read, context);
-	if (result != 0) {
-		contexts_current(context);
-	}
-	return result;
-}
-
-unsigned eglDestroyContext(void *display, void *context)
-{
-	if (below()->eglDestroyContext == NULL) {
-		return 0;
-	}
-	contexts_gone(context);
-	return below()->eglDestroyContext(display, context);
-}
-
 static void *current_of_egl(void)
 {
 	return below()->eglGetCurrentContext != NULL ? below()->eglGetCurrentContext() : NULL;
@@ -74,6 +52,39 @@ static void *current(void)
 {
 	void *context = current_of_egl();
 	return context != NULL ? context : current_of_glx();
+}
+
+/* Another, or none, is about to be current in this thread. */
+static void leave(const void *next)
+{
+	const void *now = session_is_open() ? current() : NULL;
+	if (now != NULL && now != next) {
+		contexts_released(now);
+	}
+}
+
+unsigned eglMakeCurrent(void *display, void *draw, void *read, void *context)
+{
+	if (below()->eglMakeCurrent == NULL) {
+		return 0;
+	}
+	contexts_prepare(context);
+	leave(context);
+	unsigned result = below()->eglMakeCurrent(display, draw, read, context);
+	if (result != 0) {
+		contexts_current(context);
+		contexts_draw_into(context, display, 0);
+	}
+	return result;
+}
+
+unsigned eglDestroyContext(void *display, void *context)
+{
+	if (below()->eglDestroyContext == NULL) {
+		return 0;
+	}
+	contexts_gone(context);
+	return below()->eglDestroyContext(display, context);
 }
 
 static unsigned egl_presented(unsigned result)
@@ -118,9 +129,11 @@ int glXMakeCurrent(void *display, unsigned long drawable, void *context)
 		return 0;
 	}
 	contexts_prepare(context);
+	leave(context);
 	int result = below()->glXMakeCurrent(display, drawable, context);
 	if (result != 0) {
 		contexts_current(context);
+		contexts_draw_into(context, display, drawable);
 	}
 	return result;
 }
@@ -131,9 +144,11 @@ int glXMakeContextCurrent(void *display, unsigned long draw, unsigned long read,
 		return 0;
 	}
 	contexts_prepare(context);
+	leave(context);
 	int result = below()->glXMakeContextCurrent(display, draw, read, context);
 	if (result != 0) {
 		contexts_current(context);
+		contexts_draw_into(context, display, draw);
 	}
 	return result;
 }
@@ -155,6 +170,7 @@ void glXSwapBuffers(void *display, unsigned long drawable)
 	below()->glXSwapBuffers(display, drawable);
 	depth--;
 	if (depth == 0) {
+		contexts_draw_into(current_of_glx(), display, drawable);
 		contexts_presented(current_of_glx());
 	}
 }
