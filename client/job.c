@@ -21,7 +21,9 @@ static volatile sig_atomic_t witness_fd = -1; /* who knows which of them came to
 static volatile sig_atomic_t leads_session;
 static int wake[2] = {-1, -1}; /* a pipe: a byte for each signal, as far as it has room */
 
-static const int passed[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT};
+/* What would end us or stop us by default, but for faults and what cannot be caught; and SIGCONT. Of SIGTTIN and SIGTTOU the kernel sends one after the other to who catches them. */
+static const int passed[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM,
+	SIGPROF, SIGIO, SIGPWR, SIGSTKFLT, SIGPIPE, SIGTSTP, SIGCONT};
 
 #define PASSED_COUNT (sizeof(passed) / sizeof(passed[0]))
 
@@ -56,13 +58,32 @@ static void pass_on(int number, const siginfo_t *info)
 	}
 }
 
+static bool ends(int number)
+{
+	return number != SIGCONT && number != SIGTSTP && number != SIGPIPE;
+}
+
+/* Delivered when its handler has returned. */
+static void stop_by_default(void)
+{
+	int before = errno;
+	struct sigaction action = {.sa_handler = SIG_DFL};
+	sigaction(SIGTSTP, &action, NULL);
+	kill(getpid(), SIGTSTP);
+	errno = before;
+}
+
 static void take_signal(int number, siginfo_t *info, void *context)
 {
 	(void)context;
 	if (!is_of_the_kernel(info) && info->si_pid == getpid()) {
-		return; /* job_end_group */
+		return; /* job_end_group, or what we write nobody reads any more */
 	}
-	seen += number != SIGCONT;
+	if (number == SIGTSTP && watched <= 0) {
+		stop_by_default(); /* there is no program whose stop we could follow */
+		return;
+	}
+	seen += ends(number);
 	interrupts += number == SIGINT;
 	terminal_interrupts += number == SIGINT && is_of_the_kernel(info);
 	pass_on(number, info);
@@ -175,7 +196,10 @@ static void stop_with(const struct job *job)
 	}
 	nanosleep(&(struct timespec){.tv_nsec = SURE_NS}, NULL);
 	if (is_stopped(job)) {
+		struct sigaction action = {.sa_handler = SIG_DFL}, before;
+		sigaction(SIGTSTP, &action, &before);
 		raise(SIGTSTP); /* who continues us continues the group, or it is passed on */
+		sigaction(SIGTSTP, &before, NULL);
 	}
 }
 

@@ -244,10 +244,41 @@ def test_a_program_that_stops_itself_gives_the_shell_its_prompt():
             shell.close()
 
 
+def test_ctrl_z_does_not_stop_who_ignores_it():
+    with home() as (root, env):
+        script = os.path.join(root, "job")
+        with open(script, "w") as file:
+            file.write("trap '' TSTP; echo begin; read line; echo got-$line; exit 5\n")
+        shell = Terminal(["bash", "--norc", "--noprofile", "-i"], dict(env, PS1="$ ", HISTFILE="", P=program("profctl"), J=script))
+        try:
+            shell.wait_text("$ ")
+            shell.type(b"$P record sh $J\n")
+            shell.wait_text("begin\r\n")
+            shell.type(b"\x1a")
+            time.sleep(0.3)
+            shell.type(b"hello\n")
+            shell.wait_text("got-hello")
+            shell.insist(b"echo status-$?-\n", lambda: "status-5-" in shell.poll_text(), "the status")
+            assert "Stopped" not in shell.text
+        finally:
+            shell.close()
+
+
+def test_a_reader_that_goes_does_not_change_the_programs_status():
+    with home() as (root, env):
+        for quiet in ([], ["--quiet"]):
+            process = subprocess.Popen([program("profctl"), "record", *quiet, "sh", "-c", "echo a; exec >&- 2>&-; sleep 0.3; exit 5"], env=env,
+                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            assert process.stdout.readline() == b"a\n"
+            process.stdout.close()
+            assert process.wait(30) == 5
+
+
 # Says which signals it gets, until its input ends.
 COUNTER = r"""
 import os, signal, sys
-for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT):
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGPROF, signal.SIGIO, signal.SIGPIPE,
+               signal.SIGTSTP, signal.SIGCONT):
     signal.signal(number, lambda got, _: os.write(1, b"%d\n" % got))
 os.write(1, b"ready\n")
 sys.stdin.read()
@@ -290,7 +321,8 @@ def name_of(pid):
 
 
 def test_a_signal_reaches_the_program_once_whether_it_was_sent_to_profctl_or_to_all():
-    numbers = [signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT]
+    numbers = [signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGPROF, signal.SIGIO, signal.SIGPIPE,
+               signal.SIGTSTP, signal.SIGCONT]
 
     def to_each(group, number):
         for pid in sorted(members(group), reverse=number % 2 == 0):
