@@ -284,6 +284,23 @@ static void choose_streams(const char *stdio, struct follow *follow)
 	}
 }
 
+/* That its capture failed changes nothing of the program's status. */
+static void tell_failed_capture(struct profclient *client, const json_t *reply)
+{
+	struct error err = {0};
+	const char *id = reply_string(reply, "capture_id");
+	json_t *record = id[0] == '\0' ? NULL
+								   : profctl_try(client, "WaitCapture",
+										 json_pack("{s:s}", "capture_id", id), &err);
+	if (record != NULL && error_from_json(&err, json_object_get(record, "error"))) {
+		error_wrap(&err, "there is no profile");
+		profctl_complain_of_options(&err);
+	} else if (record == NULL && err.code != ERROR_NONE) {
+		profctl_complain(&err);
+	}
+	json_decref(record);
+}
+
 /* Until the program has ended; its exit status, or that of why it was lost from sight, which is none of those of a program that did not run. */
 static int follow_program(
 	const struct launch *launch, struct profclient *client, const json_t *reply)
@@ -297,6 +314,7 @@ static int follow_program(
 	int status = EXIT_FAILED;
 	if (ok) {
 		status = follow_status(follow.exited);
+		tell_failed_capture(client, reply);
 		if (launch->profctl->json) {
 			profctl_print_json(stdout, follow.exited);
 		}

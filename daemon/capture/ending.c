@@ -124,7 +124,10 @@ static void explain_no_samples(const struct capture *capture, struct error *err)
 			"process %d runs a program with other rights than ours (set-user-id, or not readable), "
 			"the kernel does not let it be sampled",
 			(int)record->pid);
-		error_hint(err, "run profd as root, or profile a copy of the program that you own");
+		error_hint(err, "%s",
+			geteuid() == 0
+				? "profile a copy of the program without its set-user-id and set-group-id bits"
+				: "run profd as root, or profile a copy of the program that you own");
 		return;
 	}
 	const char *what = has_exited ? "the target ended after" : "the target used";

@@ -144,7 +144,8 @@ void recovery_interrupt(struct capture *capture, const char *why)
 	struct error err = {0};
 	error_set(&err, ERROR_INTERRUPTED, "profd ended before the capture %s had ended, and %s",
 		capture->record.id, why);
-	error_hint(&err, "record it again; what was kept is in its folder");
+	bool is_kept = capture->tracing == NULL; /* of samples; without a document nothing is */
+	error_hint(&err, "record it again%s", is_kept ? "; what was kept is in its folder" : "");
 	ending_fail(capture, &err);
 }
 

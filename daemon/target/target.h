@@ -44,7 +44,7 @@ bool target_is_gate(pid_t pid);
 
 /*
  * Did it become a program whose data are kept from us: set-user-id, or not readable? Then the kernel has removed our events
- * (credentials(7), PR_SET_DUMPABLE of prctl(2)). A process may also hide itself, so ask right after an exec. Never of root.
+ * (credentials(7), PR_SET_DUMPABLE of prctl(2)). A process may also hide itself, or change its rights, so ask right after an exec. Root too loses its events of a program that has another's rights.
  */
 bool target_is_hidden(pid_t pid);
 /*

@@ -283,15 +283,35 @@ static bool has_memory(pid_t pid)
 	return behind != NULL && sscanf(behind, format, &bytes) == 1 && bytes > 0;
 }
 
+/* It acts with rights that it was not started with, as its status says. */
+static bool has_others_rights(const char *path)
+{
+	static const char *const kinds[] = {"\nUid:", "\nGid:"};
+	char text[4096];
+	bool has = false;
+	if (read_start(path, text, sizeof(text)) < 0) {
+		return false;
+	}
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		unsigned real = 0, effective = 0;
+		const char *line = strstr(text, kinds[i]);
+		has = has ||
+			  (line != NULL && sscanf(line + strlen(kinds[i]), "%u %u", &real, &effective) == 2 &&
+				  real != effective);
+	}
+	return has;
+}
+
 bool target_is_hidden(pid_t pid)
 {
 	char path[PROC_PATH_BYTES];
 	struct stat status;
-	/* The owner of these files is root when the process may not be dumped (proc(5)), and when it is ending. */
-	pid_t speaker = geteuid() != 0 ? target_speaker(pid) : pid;
+	pid_t speaker = target_speaker(pid);
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)speaker);
-	return geteuid() != 0 && stat(path, &status) == 0 && status.st_uid != geteuid() &&
-		   has_memory(speaker);
+	/* The owner of these files is root when the process may not be dumped (proc(5)), and when it is ending. Root sees no difference there. */
+	bool is_hidden = geteuid() == 0 ? has_others_rights(path)
+									: stat(path, &status) == 0 && status.st_uid != geteuid();
+	return is_hidden && has_memory(speaker);
 }
 
 /* Runs with another's rights, or may not be read. */
@@ -316,7 +336,7 @@ bool target_program_is_hidden(const char *program, const char *cwd)
 {
 	char path[2 * PATH_MAX];
 	const char *list = getenv("PATH");
-	if (geteuid() == 0 || program[0] == '\0') {
+	if (program[0] == '\0') {
 		return false;
 	}
 	if (strchr(program, '/') != NULL) {

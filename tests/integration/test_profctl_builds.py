@@ -139,6 +139,14 @@ def test_an_id_that_is_the_beginning_of_another_is_that_one():
         assert record(env, "10")["state"] == "held" and record(env, "11")["state"] == "held"
 
 
+def test_a_capture_that_failed_is_told_and_changes_no_status():
+    with home() as (root, env):
+        done = profctl(env, "launch", "-f", "--profile", "sh", "-c", "exit 3")
+        assert done.returncode == 3 and "there is no profile: the target ended after" in done.stderr and "(give it more work, or raise -F)" in done.stderr, done
+        done = profctl(env, "launch", "-f", "--profile", "sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; exit 4")
+        assert done.returncode == 4 and "there is no profile" not in done.stderr, done
+
+
 def test_signals_and_stop():
     with home() as (root, env):
         seen = os.path.join(root, "seen")

@@ -7,8 +7,8 @@ import subprocess
 import tempfile
 import xml.parsers.expat
 
-from harness import Daemon, capture_end, main, read_folded, target
-from nobody import ordinary_user
+from harness import Daemon, capture_end, main, read_folded, skip, target
+from nobody import NOBODY, ordinary_user
 from profiles import finished, launch, record
 
 
@@ -33,6 +33,22 @@ def test_a_program_with_other_rights_is_told_as_privileged():
         script = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; exec %s 300" % os.path.join(daemon.root, "set_user_id")
         profile = record(client, ["sh", "-c", script])
         assert profile.params["reason"] == "target_privileged" and profile.count > 10, profile.params
+
+
+def test_to_root_too_a_program_with_other_rights_is_told_as_privileged():
+    if os.geteuid() != 0:
+        skip("needs root, to make programs of another user")
+    with Daemon() as daemon:
+        client = daemon.connect()
+        os.chmod(daemon.root, 0o755)
+        for name, mode, privileged in (("set_user_id", 0o4755, True), ("set_group_id", 0o2755, True), ("neither", 0o755, False)):
+            path = os.path.join(daemon.root, name)
+            shutil.copy(target("steady"), path)
+            os.chown(path, NOBODY, NOBODY)
+            os.chmod(path, mode)
+            _, params = capture_end(client, client.call("LaunchProcess", argv=[path, "300"], profile={})["capture_id"])
+            error = params.get("error")
+            assert (error is not None and error["data"]["code"] == "target_privileged" and "copy of the program without" in error["data"]["hint"]) == privileged, params
 
 
 def test_what_a_profile_lacks_is_told():

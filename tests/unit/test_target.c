@@ -391,7 +391,14 @@ static void knows_programs_that_will_be_hidden(void **state)
 		snprintf(path, sizeof(path), "%s/%s", folder, files[i].name);
 		fclose(fopen(path, "w"));
 		assert_int_equal(chmod(path, files[i].mode), 0);
-		assert_false(target_program_is_hidden(path, "/")); /* never to root */
+		assert_false(target_program_is_hidden(path, "/")); /* root's own, and what root may read */
+		if ((files[i].mode & (S_ISUID | S_ISGID)) != 0) {
+			assert_int_equal(chown(path, NOBODY, NOBODY), 0);
+			assert_int_equal(chmod(path, files[i].mode), 0);
+			assert_true(target_program_is_hidden(path, "/"));
+			assert_int_equal(chown(path, 0, 0), 0);
+			assert_int_equal(chmod(path, files[i].mode), 0);
+		}
 	}
 	pid_t child = fork();
 	if (child == 0) {
