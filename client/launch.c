@@ -347,7 +347,7 @@ static int run_launch(struct profctl *profctl, int argc, char **argv)
 			client == NULL ? NULL
 						   : profctl_try(client, "LaunchProcess", json_incref(launch.params), &err);
 		if (client != NULL && reply == NULL) {
-			status = profctl_fail(profctl, &err);
+			status = profctl_fail_of_options(profctl, &err);
 		}
 		if (reply != NULL) {
 			print_launched(&launch, reply);

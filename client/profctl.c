@@ -78,16 +78,27 @@ int profctl_status_of(const struct error *err)
 	}
 }
 
-int profctl_fail(const struct profctl *profctl, const struct error *err)
+static int fail(const struct profctl *profctl, const struct error *err,
+	void (*complain_of)(const struct error *err))
 {
 	if (profctl->json) {
 		json_t *error = error_to_json(err);
 		profctl_print_json(stdout, error);
 		json_decref(error);
 	} else {
-		profctl_complain(err);
+		complain_of(err);
 	}
 	return profctl_status_of(err);
+}
+
+int profctl_fail(const struct profctl *profctl, const struct error *err)
+{
+	return fail(profctl, err, profctl_complain);
+}
+
+int profctl_fail_of_options(const struct profctl *profctl, const struct error *err)
+{
+	return fail(profctl, err, profctl_complain_of_options);
 }
 
 bool profctl_colors(const struct profctl *profctl)

@@ -106,8 +106,9 @@ void profctl_complain(const struct error *err);
 void profctl_complain_of_options(const struct error *err);
 /* The exit status that stands for an error. */
 int profctl_status_of(const struct error *err);
-/* Tells an error, with --json as one line on stdout; returns its exit status. */
+/* Tells an error, with --json as one line on stdout; returns its exit status. The other: of what our own options have asked for. */
 int profctl_fail(const struct profctl *profctl, const struct error *err);
+int profctl_fail_of_options(const struct profctl *profctl, const struct error *err);
 /* Whether stdout is coloured: --color, else NO_COLOR, else a terminal. */
 bool profctl_colors(const struct profctl *profctl);
 /* Prints value to out as one line of JSON. */

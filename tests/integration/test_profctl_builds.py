@@ -139,6 +139,13 @@ def test_an_id_that_is_the_beginning_of_another_is_that_one():
         assert record(env, "10")["state"] == "held" and record(env, "11")["state"] == "held"
 
 
+def test_what_is_refused_is_told_by_its_options():
+    with home() as (root, env):
+        for words, text in ((["--id", ""], '--id is ""'), (["--stdio", "x"], '--stdio is "x"'), (["--leave"], "--leave cannot be had with --stdio pipe")):
+            done = profctl(env, "launch", *words, "true")
+            assert done.returncode == 2 and text in done.stderr and "build_id" not in done.stderr, done
+
+
 def test_a_capture_that_failed_is_told_and_changes_no_status():
     with home() as (root, env):
         done = profctl(env, "launch", "-f", "--profile", "sh", "-c", "exit 3")
