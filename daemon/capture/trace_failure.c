@@ -88,6 +88,20 @@ static void explain_other_device(const struct trace_ending *ending, struct error
 			  "other");
 }
 
+static const char *frames_hint(const struct trace_ending *ending, bool has_no_label)
+{
+	const struct gpu_status *status = &ending->status;
+	if (has_no_label) {
+		return status->api == GPU_GL
+				   ? "a label is the name of a debug group (KHR_debug)"
+				   : "labels are those of VK_EXT_debug_utils in command buffers, or count by "
+					 "frame_by: submit";
+	}
+	return strcmp(status->frame_by, "submit") == 0 || status->api == GPU_GL
+			   ? "ask for earlier frames, or let the program run longer"
+			   : "ask for earlier frames, let the program run longer, or count by frame_by: submit";
+}
+
 static void explain_frames(const struct trace_ending *ending, struct error *err)
 {
 	const struct gpu_status *status = &ending->status;
@@ -100,18 +114,14 @@ static void explain_frames(const struct trace_ending *ending, struct error *err)
 	bool has_none = range->by == GPU_BY_LABEL && (!range->has_frames || range->first == 0);
 	if (has_none) {
 		error_set(err, ERROR_GPU_FRAME_NOT_REACHED,
-			"%s was not reached: %s, and had no label that begins with \"%s\"", wanted, when,
-			range->label);
+			"%s was not reached: %s, and no label began with \"%s\"", wanted, when, range->label);
 	} else {
 		error_set(err, ERROR_GPU_FRAME_NOT_REACHED,
 			"%s was not reached: %s, in frame %" PRIu64 " (by %s)", wanted, when, status->frame,
 			status->frame_by[0] != '\0' ? status->frame_by : gpu_boundary_name(range->by));
 	}
 	error_detail(err, "frames_not_reached");
-	error_hint(err, strcmp(status->frame_by, "submit") == 0 || status->api == GPU_GL
-						? "ask for earlier frames, or let the program run longer"
-						: "ask for earlier frames, let the program run longer, or count by "
-						  "frame_by: submit");
+	error_hint(err, "%s", frames_hint(ending, has_none));
 }
 
 /* Whether it gave its device any work. Where frames are presents or labels, frame 0 may be full of it. */
@@ -207,6 +217,9 @@ void trace_failure_explain(const struct trace_ending *ending, struct error *err)
 			ending, ending->has_begun ? ERROR_INTERRUPTED : ERROR_GPU_FRAME_NOT_REACHED, err)) {
 		return;
 	}
+	if (trace_failure_is_late(ending, err)) {
+		return;
+	}
 	if (ending->has_begun && !ending->has_exited && status->has_closed) {
 		error_set(err, ERROR_INTERRUPTED,
 			"the program closed the connection of profd's layer while it was being recorded from "
@@ -225,7 +238,11 @@ void trace_failure_explain(const struct trace_ending *ending, struct error *err)
 			ending->has_exited ? ending->how_it_ended : "closed its connection", last,
 			ending->first_frame);
 		error_detail(err, "exited_mid_capture");
-		error_hint(err, "let the program end by itself, or record fewer frames");
+		error_hint(err, "%s",
+			ending->has_exited && strncmp(ending->how_it_ended, "ended", 5) == 0
+				? "let it end by exit or by returning from main (not by _exit), with the "
+				  "descriptors open that it has not opened"
+				: "let the program end by itself, or record fewer frames");
 	} else if (ending->stopped_by != NULL) {
 		explain_stop(ending, err);
 	} else if (ending->survivor != 0) {

@@ -42,7 +42,7 @@ def ended(daemon, timeout=20):
 
 
 @SENTENCE("`Cancel` | request_id | cancelled", "`Cancel` ends a request of the same connection that only waits (`WaitCapture`, "
-          "`StopCapture`, `StopProcess`, `ResumeProcess`): it is answered with `cancelled`, and what it waited for goes on.")
+          "`StopCapture`, `StopProcess`, `ResumeProcess`, `SymbolizeCapture`, `Doctor`): it is answered with `cancelled`, and what it waited for goes on.")
 def test_waits_are_cancelled_and_what_they_waited_for_goes_on():
     with waiting_analyzer() as (analyzer, go), Daemon(env={"PROFD_ANALYZER": analyzer}) as daemon:
         client, other = daemon.connect(), daemon.connect()

@@ -205,7 +205,27 @@ def test_frames_that_are_never_reached():
                 layer.frame(0, "label")
                 layer.wait_for("stop")
                 layer.say("fault", code="not_capturing", text="its first frame had not begun")
-                check(ended(stage, capture_id), "gpu_frame_not_reached", "frames_not_reached", 'no label that begins with "draw"')
+                check(ended(stage, capture_id), "gpu_frame_not_reached", "frames_not_reached", 'no label began with "draw"', "debug_utils")
+
+
+def test_a_frame_that_has_passed_is_told_so_whatever_ended_the_trace():
+    with Stage() as stage:
+        for ends_by in ("timeout", "stop", "exit"):
+            with stage.program() as (pid, layer):
+                capture_id = start(stage, start_frame=2, timeout_ms=150 if ends_by == "timeout" else 60000)["capture_id"]
+                layer.wait_for("start")
+                layer.frame(4)
+                if ends_by == "exit":
+                    os.kill(pid, signal.SIGTERM)
+                    layer.say("bye", why="exit")
+                    layer.end()
+                else:
+                    if ends_by == "stop":
+                        stage.client.wait_event("GpuTraceProgress", frame=4)
+                        stage.client.send("StopCapture", capture_id=capture_id)
+                    layer.wait_for("stop")
+                    layer.say("fault", code="not_capturing", text="its first frame had not begun")
+                check(ended(stage, capture_id), "gpu_frame_not_reached", "frame_passed", "frame 2 has begun already", "in frame 4")
 
 
 def test_the_end_of_profd_is_no_fault_of_the_program():

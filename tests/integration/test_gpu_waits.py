@@ -91,6 +91,14 @@ def engine(**env):
         yield Engine(listener, **env)
 
 
+def test_the_last_frame_of_a_program_that_rests_is_told():
+    with engine() as it:
+        it.says(*["submit"] * 40)
+        while it.connection.wait("frame", timeout=3)["n"] < 39:
+            pass
+        it.ends()
+
+
 def test_a_first_frame_that_cannot_begin_is_refused_and_the_program_goes_on():
     for two in ("", " 2"):
         with engine() as it:

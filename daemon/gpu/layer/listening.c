@@ -111,6 +111,7 @@ static void stop(void)
 	bool was_waiting = session.frames.state == FRAMES_WAITING;
 	program_cancel();
 	session.wants_work = session.api == SESSION_GL;
+	session_tell_frame(true); /* where it was, if it says no more */
 	if (frames_stop(&session.frames)) {
 		session.stop_ns = session_now_ns() + STOP_MS * UINT64_C(1000000);
 	} else {
@@ -198,6 +199,7 @@ static int tick(void)
 {
 	int wait_ms = -1;
 	enter();
+	session_tell_frame(false); /* that was too soon to be told when it began */
 	if (session.frames.state != FRAMES_IDLE || session.asking.state != ASKING_NOT) {
 		wait_ms = WATCH_MS;
 	}
