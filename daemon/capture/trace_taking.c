@@ -62,6 +62,11 @@ static void warn_of_range(struct capture *capture)
 			" frames, asked for were %" PRIu64,
 			got, asked);
 		record_warn(&capture->record, "range_exceeded", message, GPU_WAITS_HINT);
+	} else if (asked == 0 && tracing->is_cut_by_window) {
+		record_warn(&capture->record, "range_cut",
+			"the recording ended early, as what the program showed was about to go (its window, "
+			"swapchain or context)",
+			"record frames of one window");
 	} else if (asked > 0 && tracing->is_last_open) {
 		snprintf(message, sizeof(message),
 			"the recording ended within frame %" PRIu64 ", before the program presented it",

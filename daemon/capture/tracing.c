@@ -154,7 +154,9 @@ void tracing_conclude(struct capture *capture, const char *reason)
 	if (!begin_end(capture, reason)) {
 		return;
 	}
-	bool is_stopped = tracing->is_asked_to_stop && !tracing->has_exited &&
+	/* profd ends with its programs. */
+	bool is_profds_end = strcmp(capture->record.reason, "daemon_shutdown") == 0;
+	bool is_stopped = tracing->is_asked_to_stop && (!tracing->has_exited || is_profds_end) &&
 					  strcmp(capture->record.reason, "timeout") != 0;
 	tracing->ending.stopped_by = is_stopped ? capture->record.reason : NULL;
 	tracing->ending.waited_ms = (capture->ended_ns - capture->armed_ns) / 1000000;

@@ -333,6 +333,11 @@ def test_a_success_has_a_document():
         final = stage.client.call("WaitCapture", capture_id=capture_id)
         warning, = final["warnings"]
         assert (final["state"], final["reason"], warning["code"]) == ("finished", "target_exited", "range_cut"), final
+        capture_id = start(stage, duration_ms=60000)["capture_id"]
+        asked = layer.wait_for("start")
+        begin(layer, 7)
+        layer.say("document", path=write_document(asked), bytes=64, first=7, last=8, by="window")
+        assert [each["code"] for each in stage.client.call("WaitCapture", capture_id=capture_id)["warnings"]] == ["range_cut"]
         assert "was about to go" in warning["message"] and "2 of the 5" in warning["message"] and "one window" in warning["hint"]
 
 
