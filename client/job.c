@@ -17,7 +17,8 @@
 static volatile sig_atomic_t seen, interrupts, terminal_interrupts;
 static volatile sig_atomic_t watched;         /* the pid that signals are passed on to; 0: nobody */
 static volatile sig_atomic_t early;           /* a bit for each that came before it was */
-static volatile sig_atomic_t witness_fd = -1; /* who knows which of them came to us alone */
+static volatile sig_atomic_t witness_fd = -1; /* who knows which of them came to us alone, */
+static volatile sig_atomic_t witness_pid;     /* and may have been stopped with all others */
 static volatile sig_atomic_t leads_session;
 static int wake[2] = {-1, -1}; /* a pipe: a byte for each signal, as far as it has room */
 
@@ -47,13 +48,19 @@ static bool is_hangup(int number, const siginfo_t *info)
 	return is_of_the_kernel(info) && leads_session != 0 && (number == SIGHUP || number == SIGCONT);
 }
 
+/* False: it was for us alone, and there is nobody who would pass it on. */
+static bool ask_witness(int number, pid_t sender)
+{
+	const struct witness witness = {.pid = (pid_t)witness_pid, .fd = (int)witness_fd};
+	return witness_ask(&witness, number, sender);
+}
+
 static void pass_on(int number, const siginfo_t *info)
 {
 	if (watched <= 0) {
 		early |= 1 << number;
-	} else if (is_hangup(number, info) ||
-			   (!is_of_the_kernel(info) && info->si_pid != watched &&
-				   !witness_ask((int)witness_fd, number, info->si_pid))) {
+	} else if (is_hangup(number, info) || (!is_of_the_kernel(info) && info->si_pid != watched &&
+											  !ask_witness(number, info->si_pid))) {
 		kill((pid_t)watched, number);
 	}
 }
@@ -147,6 +154,7 @@ bool job_watch(struct job *job, pid_t pid)
 	job->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (job->pidfd >= 0 && witness_start(&job->witness, job->pidfd)) {
 		witness_fd = job->witness.fd;
+		witness_pid = job->witness.pid;
 	}
 	watched = pid;
 	pass_on_early();
@@ -162,6 +170,7 @@ void job_finish(struct job *job)
 {
 	watched = 0;
 	witness_fd = -1;
+	witness_pid = 0;
 	witness_finish(&job->witness);
 	if (job->pidfd >= 0) {
 		close(job->pidfd);

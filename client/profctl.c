@@ -9,6 +9,7 @@
 
 #include "client/advice.h"
 #include "client/reply.h"
+#include "client/witness.h"
 #include "protocol/gate.h"
 #include "protocol/limits.h"
 
@@ -305,6 +306,7 @@ static void hold_standard_descriptors(void)
 
 int main(int argc, char **argv)
 {
+	witness_know_arguments(argc, argv);
 	hold_standard_descriptors();
 	static const struct option options[] = {{"version", no_argument, NULL, 'V'}, PROFCTL_OPTIONS};
 	struct profctl profctl = {0};

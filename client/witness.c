@@ -5,15 +5,23 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Where the child has its descriptors, when it has closed all others. */
 enum { ASKED_FD, PROGRAM_FD, SIGNALS_FD, FDS };
+
+/* What ps and pgrep show of a process (proc_pid_cmdline(5)). */
+static struct {
+	char *begin;
+	size_t bytes;
+} arguments;
 
 struct question {
 	int number;
@@ -26,7 +34,15 @@ struct question {
 static struct {
 	bool is_there;
 	pid_t sender;
+	int64_t at_ms;
 } got[NSIG];
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
 
 static void take_signals(void)
 {
@@ -36,34 +52,69 @@ static void take_signals(void)
 		if (info.ssi_signo < NSIG && info.ssi_code <= 0) {
 			got[info.ssi_signo].is_there = true;
 			got[info.ssi_signo].sender = (pid_t)info.ssi_pid;
+			got[info.ssi_signo].at_ms = now_ms();
 		}
 	}
+}
+
+static bool is_the_same(const struct question *question)
+{
+	return got[question->number].is_there && got[question->number].sender == question->sender &&
+		   now_ms() - got[question->number].at_ms <= WITNESS_MEMORY_MS;
 }
 
 /* Waits for it if need be. */
 static bool has_got(const struct question *question)
 {
 	struct pollfd fd = {.fd = SIGNALS_FD, .events = POLLIN};
-	for (int is_late = 0; is_late < 2; is_late++) {
+	int64_t until_ms = now_ms() + WITNESS_PATIENCE_MS;
+	for (;;) {
 		take_signals();
-		if (got[question->number].is_there && got[question->number].sender == question->sender) {
+		if (is_the_same(question)) {
 			got[question->number].is_there = false;
 			return true;
 		}
-		if (is_late == 0) {
-			poll(&fd, 1, WITNESS_PATIENCE_MS);
+		int64_t left_ms = until_ms - now_ms();
+		if (left_ms <= 0 || poll(&fd, 1, (int)left_ms) <= 0) {
+			return false;
 		}
 	}
-	return false;
+}
+
+/* False: nobody can ask any more. */
+static bool answer(void)
+{
+	struct question question;
+	if (recv(ASKED_FD, &question, sizeof(question), 0) != (ssize_t)sizeof(question)) {
+		return false;
+	}
+	if (!has_got(&question)) {
+		syscall(SYS_pidfd_send_signal, PROGRAM_FD, question.number, NULL, 0);
+	}
+	return true;
 }
 
 static void serve(void)
 {
-	struct question question;
-	while (recv(ASKED_FD, &question, sizeof(question), 0) == (ssize_t)sizeof(question)) {
-		if (!has_got(&question)) {
-			syscall(SYS_pidfd_send_signal, PROGRAM_FD, question.number, NULL, 0);
+	struct pollfd fds[] = {
+		{.fd = ASKED_FD, .events = POLLIN}, {.fd = SIGNALS_FD, .events = POLLIN}};
+	do {
+		/* EINTR: it was stopped and goes on (signal(7)). */
+		while (poll(fds, 2, -1) < 0) {
 		}
+		take_signals();
+	} while (fds[0].revents == 0 || answer());
+}
+
+/* Who signals all processes that are called profctl means us, not the program; the witness is not one of them. */
+static void change_name(void)
+{
+	prctl(PR_SET_NAME, WITNESS_NAME);
+	if (arguments.bytes > 0) {
+		memset(arguments.begin, 0, arguments.bytes);
+		memcpy(arguments.begin, WITNESS_NAME,
+			arguments.bytes < sizeof(WITNESS_NAME) ? arguments.bytes - 1
+												   : sizeof(WITNESS_NAME) - 1);
 	}
 }
 
@@ -80,7 +131,7 @@ static void become(int asked, int pidfd, int signals)
 		}
 	}
 	close_range(FDS, ~0u, 0);
-	prctl(PR_SET_NAME, "profctl-witness");
+	change_name();
 	serve();
 	_exit(0);
 }
@@ -104,6 +155,13 @@ static pid_t fork_blocked(int asked, int pidfd)
 	return pid;
 }
 
+void witness_know_arguments(int argc, char **argv)
+{
+	arguments.begin = argv[0];
+	arguments.bytes =
+		argc > 0 ? (size_t)(argv[argc - 1] + strlen(argv[argc - 1]) + 1 - argv[0]) : 0;
+}
+
 bool witness_start(struct witness *witness, int pidfd)
 {
 	int pair[2];
@@ -120,12 +178,23 @@ bool witness_start(struct witness *witness, int pidfd)
 	return true;
 }
 
-bool witness_ask(int fd, int number, pid_t sender)
+static void wake_if_stopped(pid_t pid)
+{
+	siginfo_t info = {0};
+	if (waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid) {
+		kill(pid, SIGCONT);
+	}
+}
+
+bool witness_ask(const struct witness *witness, int number, pid_t sender)
 {
 	const struct question question = {.number = number, .sender = sender};
 	int before = errno;
-	bool is_asked =
-		fd >= 0 && send(fd, &question, sizeof(question), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+	if (witness->pid > 0) {
+		wake_if_stopped(witness->pid);
+	}
+	bool is_asked = witness->fd >= 0 && send(witness->fd, &question, sizeof(question),
+											MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 	errno = before;
 	return is_asked;
 }

@@ -345,11 +345,32 @@ def test_a_signal_reaches_the_program_once_whether_it_was_sent_to_profctl_or_to_
 
 def test_without_a_witness_signals_to_profctl_alone_are_still_the_programs():
     with home() as (root, env), counting(env) as process:
-        witness = [pid for pid in members(process.pid) if name_of(pid) == "profctl-witness"]
+        witness = [pid for pid in members(process.pid) if name_of(pid) == "signal-witness"]
         os.kill(witness[0], signal.SIGKILL)
         wait_until(lambda: not alive(witness[0]), 10, "the end of the witness")
         os.kill(process.pid, signal.SIGTERM)
         assert counted(process) == [signal.SIGTERM]
+
+
+def test_who_signals_all_that_are_called_profctl_means_the_program():
+    with home() as (root, env):
+        with counting(env) as process:
+            witness, = [pid for pid in members(process.pid) if name_of(pid) == "signal-witness"]
+            with open("/proc/%d/cmdline" % witness, "rb") as file:
+                assert file.read().rstrip(b"\0") == b"signal-witness"
+            found = subprocess.run(["pgrep", "-g", str(process.pid), "-f", "profctl"], capture_output=True, text=True, check=True).stdout.split()
+            assert found == [str(process.pid)], found
+            # What the witness alone has got says nothing of what comes later.
+            os.kill(witness, signal.SIGTERM)
+            time.sleep(0.5)
+            os.kill(process.pid, signal.SIGTERM)
+            assert counted(process) == [signal.SIGTERM]
+        with counting(env) as process:
+            os.killpg(process.pid, signal.SIGSTOP)
+            for number in (signal.SIGCONT, signal.SIGTERM):
+                os.kill(process.pid, number)
+                time.sleep(0.1)
+            assert sorted(counted(process)) == sorted([signal.SIGCONT, signal.SIGTERM])
 
 
 def test_a_terminal_that_is_closed_ends_the_program_of_its_session():
