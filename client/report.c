@@ -75,7 +75,8 @@ void report_reason(FILE *out, const char *what, const json_t *record)
 {
 	static const struct {
 		const char *protocol, *told;
-	} reasons[] = {{"stopped", "it was stopped"}, {"target_exited", "the program has ended, or what it showed"},
+	} reasons[] = {{"stopped", "it was stopped"},
+		{"target_exited", "the program has ended, or what it showed"},
 		{"target_privileged", "the program got other rights"},
 		{"limit", "it has reached its largest size"}, {"disk_full", "the disk is full"},
 		{"client_exited", "its profctl has ended"}, {"daemon_shutdown", "profd was stopped"},
