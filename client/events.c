@@ -50,6 +50,10 @@ static bool set_subject(struct wish *wish, const struct profctl *profctl, struct
 		/* As it is given: one that is launched later has no other name yet. */
 		struct error err = {0};
 		json_t *record = ids_try_build(client, wish->build, &err);
+		if (record == NULL && !ids_is_possible(wish->build)) {
+			*status = profctl_fail(profctl, &err);
+			return false;
+		}
 		json_t *id = record != NULL ? json_incref(json_object_get(record, "build_id"))
 									: json_string(wish->build);
 		json_object_set_new(params, "build_id", id);

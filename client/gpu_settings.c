@@ -285,22 +285,24 @@ static bool set_member(
 	return !looks_like_ours(simple) || refuse_unknown(path, name, false);
 }
 
-static void tell_no_settings(const char *path, const char *why)
+static void tell_no_settings(const char *path, const char *why, bool is_read)
 {
 	fputs("profctl: settings file ", stderr);
 	reply_print(stderr, path, 0);
 	fputs(": ", stderr);
 	reply_print(stderr, why, 0);
-	fputs(" (a JSON object like {\"gpu_trace_start_frame\": 2} is needed)\n", stderr);
+	fputs(is_read ? " (a JSON object like {\"gpu_trace_start_frame\": 2} is needed)\n" : "\n",
+		stderr);
 }
 
 bool gpu_settings_file(struct gpu_settings *settings, const char *path)
 {
 	char why[WHY_BYTES];
-	json_t *file = json_file_object(path, why, sizeof(why));
+	bool is_read = false;
+	json_t *file = json_file_object(path, &is_read, why, sizeof(why));
 	bool ok = file != NULL;
 	if (!ok) {
-		tell_no_settings(path, why);
+		tell_no_settings(path, why, is_read);
 	}
 	const char *name;
 	json_t *value;

@@ -65,10 +65,15 @@ static json_t *find_prefix(
 	return NULL;
 }
 
+bool ids_is_possible(const char *text)
+{
+	return text[0] != '\0' && strlen(text) <= LIMIT_ID_BYTES && text_is_utf8(text, strlen(text));
+}
+
 static json_t *find(
 	const struct kind *kind, struct profclient *client, const char *text, struct error *err)
 {
-	if (text[0] == '\0' || strlen(text) > LIMIT_ID_BYTES || !text_is_utf8(text, strlen(text))) {
+	if (!ids_is_possible(text)) {
 		error_set(
 			err, kind->not_found, "a %s id is a text of 1 to %d bytes", kind->noun, LIMIT_ID_BYTES);
 		return NULL;

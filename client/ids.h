@@ -14,6 +14,9 @@ json_t *ids_capture(
 /* The newest capture. */
 json_t *ids_last_capture(const struct profctl *profctl, struct profclient *client, int *status);
 
+/* Something may be called so, now or later. */
+bool ids_is_possible(const char *text);
+
 /* As ids_build, with the error for the caller. */
 json_t *ids_try_build(struct profclient *client, const char *text, struct error *err);
 

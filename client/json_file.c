@@ -80,8 +80,9 @@ static json_t *parse(const char *text, size_t len, char *why, size_t size)
 	return value;
 }
 
-json_t *json_file_object(const char *path, char *why, size_t size)
+json_t *json_file_object(const char *path, bool *is_read, char *why, size_t size)
 {
+	*is_read = false;
 	size_t len = 0;
 	json_t *value = NULL;
 	FILE *file = fopen(path, "re");
@@ -94,6 +95,7 @@ json_t *json_file_object(const char *path, char *why, size_t size)
 		text[len] = '\0';
 		value = parse(text, len, why, size);
 	}
+	*is_read = text != NULL;
 	free(text);
 	fclose(file);
 	return value;

@@ -1,6 +1,7 @@
 #ifndef CLIENT_JSON_FILE_H
 #define CLIENT_JSON_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <jansson.h>
@@ -10,8 +11,8 @@
 
 /*
  * The JSON object in it; UTF-8, also with the mark that some editors begin it with. Files and pipes are read, to their end. Owned. NULL: why (size bytes) says what
- * is wrong, with the line where there is one ("line 3: …").
+ * is wrong, with the line where there is one ("line 3: …"), *is_read that this is the text, not the file.
  */
-json_t *json_file_object(const char *path, char *why, size_t size);
+json_t *json_file_object(const char *path, bool *is_read, char *why, size_t size);
 
 #endif

@@ -230,13 +230,20 @@ bool profctl_operands(struct profctl *profctl, const struct profctl_command *com
 	return true;
 }
 
+/* strtoll and strtod take more: blanks and signs, hexadecimal digits, "inf". */
+static bool is_written_with(const char *text, const char *characters)
+{
+	return text[0] != '\0' && text[strspn(text, characters)] == '\0';
+}
+
 bool profctl_whole(
 	const char *option, const char *text, json_int_t min, json_int_t max, json_int_t *value)
 {
 	char *end = NULL;
 	errno = 0;
 	long long number = strtoll(text, &end, 10);
-	if (errno != 0 || end == text || *end != '\0' || number < min || number > max) {
+	if (errno != 0 || !is_written_with(text, "0123456789") || *end != '\0' || number < min ||
+		number > max) {
 		fprintf(stderr, "profctl: %s %s: a whole number from %lld to %lld is needed\n", option,
 			text, (long long)min, (long long)max);
 		return false;
@@ -250,7 +257,8 @@ bool profctl_seconds(
 {
 	char *end = NULL;
 	double seconds = strtod(text, &end);
-	if (end == text || *end != '\0' || !isfinite(seconds) || seconds < 0 ||
+	if (!is_written_with(text, "0123456789.e-") || end == text || *end != '\0' ||
+		!isfinite(seconds) || seconds < 0 ||
 		(seconds * 1000 < 1 && (!zero_allowed || seconds > 0)) ||
 		seconds * 1000 > LIMIT_DURATION_MS) {
 		fprintf(stderr, "profctl: %s %s: seconds are a number from %s to %d\n", option, text,

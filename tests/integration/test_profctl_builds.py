@@ -185,7 +185,8 @@ def test_wrong_command_lines_are_usage_errors_and_start_nothing():
                      ["output"], ["output", "a", "b"], ["input"], ["input", "--nonsense", "a"], ["capture"], ["capture", "-d", "0", "1"],
                      ["events", "extra"], ["events", "-n", "0"], ["daemon"], ["daemon", "dance"], ["daemon", "start", "--now"],
                      ["--color", "blue", "ps"], ["ps", "--color=blue"], ["doctor", "x"], ["show"], ["show", "--last", "x"], ["delete"],
-                     ["label", "x"], ["wait", "--timeout", "-1", "x"]):
+                     ["label", "x"], ["wait", "--timeout", "-1", "x"], ["launch", "-F", " 5", "true"], ["capture", "-F", "+5", "1"],
+                     ["capture", "-d", " 1", "1"], ["capture", "-d", "0x1", "1"], ["capture", "-d", "+1", "1"], ["launch", "--max-depth", " 5", "true"]):
             done = profctl(env, *args)
             assert done.returncode == 2 and done.stderr and not done.stdout, (args, done)
         assert not os.path.exists(os.path.dirname(env["PROFD_SOCKET"]))

@@ -178,6 +178,9 @@ def test_events_are_printed_as_they_come_and_from_before():
         assert follower.wait(20) == 0
         assert [event["method"] for event in events] == ["ProcessStarted", "ProcessExited"], events
         assert all(event["params"]["build_id"] == "later" for event in events)
+        for name in (b"\xff\xfe", "", "x" * 500):
+            done = profctl(env, "events", "-b", name, "-n", "1")
+            assert done.returncode == 5 and "a build id is a text of 1 to" in done.stderr, done
         done = profctl(env, "events", "--since", "0", "-n", "2")
         words = [line.split() for line in done.stdout.splitlines()]
         assert [word[1] for word in words] == ["ProcessStarted", "ProcessExited"] and int(words[0][0]) < int(words[1][0]), done

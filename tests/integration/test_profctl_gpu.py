@@ -319,7 +319,7 @@ def test_what_is_wrong_is_named_with_its_value_and_the_remedy():
             with open(settings, "w") as file:
                 file.write(text)
             refused({}, ["--settings", "settings.json"], *texts)
-        refused({}, ["--settings", "/no/such.json"], "settings file /no/such.json: No such file")
+        refused({}, ["--settings", "/no/such.json"], "settings file /no/such.json: No such file or directory\n")
         refused({}, ["--settings", "."], "settings file .: it is a folder", "name the file in it")
         refused({}, ["--settings", "/dev/zero"], "larger than 1024 KiB")
         refused({}, ["--settings", "/dev/stdin"], "settings file /dev/stdin: it is empty")
