@@ -20,7 +20,8 @@ static volatile sig_atomic_t early;           /* a bit for each that came before
 static volatile sig_atomic_t witness_fd = -1; /* who knows which of them came to us alone, */
 static volatile sig_atomic_t witness_pid;     /* and may have been stopped with all others */
 static volatile sig_atomic_t leads_session;
-static int wake[2] = {-1, -1}; /* a pipe: a byte for each signal, as far as it has room */
+static volatile sig_atomic_t ignored; /* a bit for each that we were started with as ignored */
+static int wake[2] = {-1, -1};        /* a pipe: a byte for each signal, as far as it has room */
 
 /* What would end us or stop us by default, but for faults and what cannot be caught; and SIGCONT. Of SIGTTIN and SIGTTOU the kernel sends one after the other to who catches them. */
 static const int passed[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM,
@@ -86,6 +87,10 @@ static void take_signal(int number, siginfo_t *info, void *context)
 	if (!is_of_the_kernel(info) && info->si_pid == getpid()) {
 		return; /* job_end_group, or what we write nobody reads any more */
 	}
+	if ((ignored & 1 << number) != 0) {
+		pass_on(number, info); /* to us it is nothing */
+		return;
+	}
 	if (number == SIGTSTP && watched <= 0) {
 		stop_by_default(); /* there is no program whose stop we could follow */
 		return;
@@ -103,18 +108,23 @@ static void notice_child(int number)
 	wake_up();
 }
 
-void job_catch_signals(void)
+static void catch_those_with(void (*disposition)(int))
 {
-	/* Caught, not ignored: exec gives the program back what we had been started with. */
 	struct sigaction action = {.sa_sigaction = take_signal, .sa_flags = SA_RESTART | SA_SIGINFO};
 	sigemptyset(&action.sa_mask);
-	leads_session = getsid(0) == getpid();
 	for (size_t i = 0; i < PASSED_COUNT; i++) {
 		struct sigaction old;
-		if (sigaction(passed[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL) {
+		if (sigaction(passed[i], NULL, &old) == 0 && old.sa_handler == disposition) {
+			ignored |= disposition == SIG_IGN ? 1 << passed[i] : 0;
 			sigaction(passed[i], &action, NULL);
 		}
 	}
+}
+
+void job_catch_signals(void)
+{
+	leads_session = getsid(0) == getpid();
+	catch_those_with(SIG_DFL);
 }
 
 int job_signals_seen(void)
@@ -156,6 +166,7 @@ bool job_watch(struct job *job, pid_t pid)
 		witness_fd = job->witness.fd;
 		witness_pid = job->witness.pid;
 	}
+	catch_those_with(SIG_IGN); /* the program has its own handlers for them, or ignores them too */
 	watched = pid;
 	pass_on_early();
 	return job->pidfd >= 0;

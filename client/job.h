@@ -24,7 +24,7 @@ struct job {
 		.pidfd = -1, .witness = WITNESS_NONE                                                       \
 	}
 
-/* Right before the program is started: signals that would end us are caught from now on (not those that are ignored: the program inherits that). */
+/* Right before the program is started: signals that would end us are caught from now on. Those that are ignored stay so until job_watch, as the program inherits that; then they are passed on, and are nothing to us. */
 void job_catch_signals(void);
 /* As many were caught. */
 int job_signals_seen(void);

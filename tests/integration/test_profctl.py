@@ -286,9 +286,10 @@ sys.stdin.read()
 
 
 @contextlib.contextmanager
-def counting(env):
-    """The counter under profctl, in a process group of its own; ends with what it got."""
-    process = subprocess.Popen([program("profctl"), "record", "--quiet", "python3", "-c", COUNTER], env=env, stdin=subprocess.PIPE,
+def counting(env, ignored=""):
+    """The counter under profctl, in a process group of its own; ends with what it got. ignored: signals that it and profctl are started with as ignored."""
+    process = subprocess.Popen(["sh", "-c", 'trap "" %s; exec "$@"' % ignored, "sh"] * bool(ignored) +
+                               [program("profctl"), "record", "--quiet", "python3", "-c", COUNTER], env=env, stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True)
     assert process.stdout.readline() == "ready\n"
     try:
@@ -335,12 +336,33 @@ def test_a_signal_reaches_the_program_once_whether_it_was_sent_to_profctl_or_to_
                     send(process.pid, number)
                     time.sleep(0.1)
                 assert counted(process) == numbers, send
+        # nohup, and a shell without job control for what it starts in the background, ignore some: a program may catch them all the same.
+        for send in (os.kill, os.killpg):
+            with counting(env, "HUP INT QUIT TSTP PIPE") as process:
+                for number in numbers:
+                    send(process.pid, number)
+                    time.sleep(0.1)
+                assert counted(process) == numbers, send
         # Who sends to all once is no reason to keep the next one from the program.
         with counting(env) as process:
             os.killpg(process.pid, signal.SIGTERM)
             time.sleep(0.1)
             os.kill(process.pid, signal.SIGTERM)
             assert counted(process) == [signal.SIGTERM, signal.SIGTERM]
+
+
+def test_what_was_ignored_stays_ignored_by_the_program_and_by_profctl():
+    with home() as (root, env):
+        script = 'trap "" HUP INT QUIT TSTP; exec "$@"'
+        process = subprocess.Popen(["sh", "-c", script, "sh", program("profctl"), "record", "--quiet", "sh", "-c", "echo ready; read line; exit 6"], env=env,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        assert process.stdout.readline() == "ready\n"
+        for send in (os.kill, os.killpg):
+            for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP):
+                send(process.pid, number)
+                time.sleep(0.1)
+        out, err = process.communicate("\n", 30)
+        assert process.returncode == 6, (process.returncode, out, err)
 
 
 def test_without_a_witness_signals_to_profctl_alone_are_still_the_programs():

@@ -432,7 +432,7 @@ def run_together(cases):
 
 def main(names, together=False):
     """Runs the cases of a module (or those named on the command line) and prints TAP."""
-    for ignored in (signal.SIGHUP, signal.SIGINT): # by nohup, or a shell's &: what we start would ignore them too
+    for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT): # by nohup, or a shell's &: what we start would ignore them too
         if signal.getsignal(ignored) == signal.SIG_IGN:
             signal.signal(ignored, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM)) # who is out of time cleans up too
