@@ -60,7 +60,7 @@ def test_describe_says_what_the_contract_says():
     with Daemon() as daemon:
         client, document = daemon.connect(), contract.read_document()
         methods = {method["name"]: method for method in client.everything("Describe", "methods")}
-        rows = re.findall(r"(?m)^\| (`\w+`.*)$", contract.chapters(document)[4])
+        rows = re.findall(r"(?m)^\| (`[A-Z]\w+`.*)$", contract.chapters(document)[4])
         named = {name for row in rows for name in re.findall(r"`(\w+)`", row.split(" | ")[0])}
         assert set(methods) == named, set(methods) ^ named
         assert {name for name in methods if methods[name]["supported"]} == contract.built_methods(document)
