@@ -21,6 +21,7 @@ static volatile sig_atomic_t witness_fd = -1; /* who knows which of them came to
 static volatile sig_atomic_t witness_pid;     /* and may have been stopped with all others */
 static volatile sig_atomic_t leads_session;
 static volatile sig_atomic_t ignored; /* a bit for each that we were started with as ignored */
+static bool is_interrupted;           /* the program: it died of SIGINT */
 static int wake[2] = {-1, -1};        /* a pipe: a byte for each signal, as far as it has room */
 
 /* What would end us or stop us by default, but for faults and what cannot be caught; and SIGCONT. Of SIGTTIN and SIGTTOU the kernel sends one after the other to who catches them. */
@@ -247,6 +248,7 @@ bool job_reap(struct job *job, bool must_wait)
 		pid_t pid = waitpid(job->pid, &job->wait_status, must_wait ? 0 : WNOHANG);
 		if (pid == job->pid) {
 			job->is_reaped = true;
+			is_interrupted = WIFSIGNALED(job->wait_status) && WTERMSIG(job->wait_status) == SIGINT;
 		} else if (pid < 0 && errno == ECHILD) {
 			job->wait_status = GATE_EXIT_NO_GO << 8;
 			job->is_reaped = true;
@@ -262,4 +264,13 @@ int job_shell_status(const struct job *job)
 {
 	return WIFSIGNALED(job->wait_status) ? 128 + WTERMSIG(job->wait_status)
 										 : WEXITSTATUS(job->wait_status);
+}
+
+void job_die_with_it(int status)
+{
+	if (is_interrupted && status == 128 + SIGINT) {
+		struct sigaction action = {.sa_handler = SIG_DFL};
+		sigaction(SIGINT, &action, NULL);
+		raise(SIGINT);
+	}
 }

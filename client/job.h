@@ -48,5 +48,7 @@ void job_wait(struct job *job, int fd, int timeout_ms);
 bool job_reap(struct job *job, bool must_wait);
 /* The exit status that a shell would give. */
 int job_shell_status(const struct job *job);
+/* At the very end, with our exit status: when that says that the program died of SIGINT, so do we, as a shell's loop ends with Ctrl-C only then. Returns otherwise. */
+void job_die_with_it(int status);
 
 #endif

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "client/advice.h"
+#include "client/job.h"
 #include "client/reply.h"
 #include "client/witness.h"
 #include "protocol/gate.h"
@@ -341,5 +342,7 @@ int main(int argc, char **argv)
 	const char *command = argv[first];
 	argv[first] = name;
 	optind = 0; /* the command parses its own options from the beginning (glibc) */
-	return finish(run(&profctl, command, argc - first, argv + first));
+	int status = finish(run(&profctl, command, argc - first, argv + first));
+	job_die_with_it(status);
+	return status;
 }

@@ -198,7 +198,7 @@ def test_the_terminal_is_the_programs_and_ctrl_c_ends_it_not_the_profile():
             time.sleep(0.2)
             terminal.type(b"\x03")
             status = terminal.wait()
-            assert os.WIFEXITED(status) and os.WEXITSTATUS(status) == 128 + signal.SIGINT, (status, terminal.text)
+            assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGINT, (status, terminal.text)
             terminal.wait_text("capture.json")
             assert "\033[K" not in terminal.text, "a progress line on the program's own terminal"
         finally:
@@ -242,6 +242,21 @@ def test_a_program_that_stops_itself_gives_the_shell_its_prompt():
                 shell.insist(b"echo status-$?-%d-\n" % number, lambda: "status-6-%d-" % number in shell.poll_text(), "the status")
         finally:
             shell.close()
+
+
+def test_ctrl_c_ends_a_shells_loop_too():
+    with home() as (root, env):
+        for command in ("$P record -q sleep 30", "$P --json record sleep 30"):
+            shell = Terminal(["bash", "--norc", "--noprofile", "-i"], dict(env, PS1="$ ", HISTFILE="", P=program("profctl")))
+            try:
+                shell.wait_text("$ ")
+                shell.type(b"for i in 1 2; do echo go-$((i + 40)); %s; done\n" % command.encode())
+                shell.wait_text("go-41")
+                shell.insist(b"\x03", lambda: shell.poll_text().count("$ ") >= 2, "the prompt")
+                shell.insist(b"echo status-$?-\n", lambda: "status-130-" in shell.poll_text(), "the status")
+                assert "go-42" not in shell.text, shell.text
+            finally:
+                shell.close()
 
 
 def test_ctrl_z_does_not_stop_who_ignores_it():
