@@ -26,13 +26,10 @@ struct wish {
 	bool waits, is_pid;
 };
 
-static bool set_text(struct wish *wish, const char *name, const char *text)
+static bool set_text(struct wish *wish, const char *what, const char *name, const char *text)
 {
-	if (json_object_set_new(wish->params, name, json_string(text)) != 0) {
-		fprintf(stderr, "profctl: the %s is not UTF-8, which the protocol needs\n", name);
-		return false;
-	}
-	return true;
+	return profctl_text(what, text) &&
+		   json_object_set_new(wish->params, name, json_string(text)) == 0;
 }
 
 /* The daemon has another current folder. */
@@ -43,7 +40,7 @@ static bool set_folder(struct wish *wish, const char *path)
 		fprintf(stderr, "profctl: output folder %s: %s\n", path, strerror(errno));
 		return false;
 	}
-	bool ok = set_text(wish, "output_dir", full);
+	bool ok = set_text(wish, "the output folder", "output_dir", full);
 	free(full);
 	return ok;
 }
@@ -66,7 +63,7 @@ static bool take_option(struct wish *wish, int option)
 	case 'k':
 		return json_object_set_new(wish->params, "kernel", json_true()) == 0;
 	case 'l':
-		return set_text(wish, "label", optarg);
+		return set_text(wish, "the label", "label", optarg);
 	case 'w':
 		wish->waits = true;
 		return true;

@@ -10,7 +10,6 @@
 #include "client/reply.h"
 #include "client/report.h"
 #include "protocol/limits.h"
-#include "protocol/text.h"
 
 /* Commands about captures: captures, show, wait, symbolize, label, pin, unpin, delete. */
 
@@ -290,8 +289,7 @@ static int run_label(struct profctl *profctl, int argc, char **argv)
 		return status;
 	}
 	const char *label = argv[argc - 1];
-	if (!text_is_utf8(label, strlen(label))) {
-		fprintf(stderr, "profctl: the label is not UTF-8\n");
+	if (!profctl_text("the label", label)) {
 		return EXIT_USAGE;
 	}
 	return update(profctl, &choice, argv, json_pack("{s:s}", "label", label));

@@ -10,7 +10,6 @@
 #include "protocol/base64.h"
 #include "protocol/limits.h"
 #include "protocol/names.h"
-#include "protocol/text.h"
 
 /* --- options --- */
 
@@ -31,18 +30,10 @@ static bool set_integer(struct gpu *gpu, const char *member, json_int_t value)
 	return json_object_set_new(gpu->params, member, json_integer(value)) == 0;
 }
 
-static bool refuse_text(const char *option)
+static bool set_text(struct gpu *gpu, const char *member, const char *what, const char *text)
 {
-	fprintf(stderr, "profctl: what %s has is not UTF-8, which the protocol needs\n", option);
-	return false;
-}
-
-static bool set_text(struct gpu *gpu, const char *member, const char *option, const char *text)
-{
-	if (!text_is_utf8(text, strlen(text))) {
-		return refuse_text(option);
-	}
-	return json_object_set_new(gpu->params, member, json_string(text)) == 0;
+	return profctl_text(what, text) &&
+		   json_object_set_new(gpu->params, member, json_string(text)) == 0;
 }
 
 static bool set_seconds(struct gpu *gpu, const char *member, const char *option, const char *text)
@@ -91,15 +82,15 @@ static bool take_option(void *context, int option, const char *value)
 	case GPU_OPTION_TIMEOUT:
 		return set_timeout(gpu, value);
 	case GPU_OPTION_BY:
-		return set_text(gpu, "frame_by", "--frame-by", value);
+		return set_text(gpu, "frame_by", "the value of --frame-by", value);
 	case 'l':
-		return set_text(gpu, "label", "--label", value);
+		return set_text(gpu, "label", "the label", value);
 	case 'q':
 		gpu->quiet = true;
 		return true;
 	case GPU_OPTION_API:
 		gpu->api = value;
-		return text_is_utf8(value, strlen(value)) || refuse_text("--api");
+		return profctl_text("the value of --api", value);
 	case GPU_OPTION_NO_VERIFY:
 		return json_object_set_new(gpu->params, "verify", json_false()) == 0;
 	case GPU_OPTION_SETTINGS:

@@ -121,7 +121,7 @@ static json_t *read_folder(const struct given *given)
 	}
 	json_t *folder = json_string(full);
 	free(full);
-	return folder != NULL ? folder : wrong(given, "it is not UTF-8, which the protocol needs");
+	return folder != NULL ? folder : wrong(given, "it is not UTF-8 (profd takes no other text)");
 }
 
 static json_t *read_device(const struct given *given)
@@ -171,7 +171,7 @@ static bool set_text(struct gpu_settings *settings, enum gpu_setting setting,
 	}
 	const struct given given = {.source = source, .name = name, .is_text = true, .value = value};
 	if (!text_is_utf8(text, strlen(text))) {
-		wrong(&given, "it is not UTF-8, which the protocol needs");
+		wrong(&given, "it is not UTF-8 (profd takes no other text)");
 		json_decref(value);
 		return false;
 	}

@@ -72,14 +72,10 @@ static json_t *own_environment(void)
 	return env;
 }
 
-static bool set_text(struct launch *launch, const char *option, const char *name, const char *text)
+static bool set_text(struct launch *launch, const char *what, const char *name, const char *text)
 {
-	if (json_object_set_new(launch->params, name, json_string(text)) != 0) {
-		fprintf(
-			stderr, "profctl: the value of %s is not UTF-8, which the protocol needs\n", option);
-		return false;
-	}
-	return true;
+	return profctl_text(what, text) &&
+		   json_object_set_new(launch->params, name, json_string(text)) == 0;
 }
 
 static bool set_folder(struct launch *launch, const char *path)
@@ -89,7 +85,7 @@ static bool set_folder(struct launch *launch, const char *path)
 		fprintf(stderr, "profctl: --cwd %s: %s\n", path, strerror(errno));
 		return false;
 	}
-	bool ok = set_text(launch, "--cwd", "cwd", full);
+	bool ok = set_text(launch, "the working folder", "cwd", full);
 	free(full);
 	return ok;
 }
@@ -144,10 +140,10 @@ static bool take_option(struct launch *launch, int option)
 	case 'd':
 		return set_number(launch, option, optarg);
 	case LAUNCH_ID:
-		return set_text(launch, "--id", "build_id", optarg);
+		return set_text(launch, "the value of --id", "build_id", optarg);
 	case LAUNCH_STDIO:
 		launch->stdio = optarg;
-		return set_text(launch, "--stdio", "stdio", optarg);
+		return set_text(launch, "the value of --stdio", "stdio", optarg);
 	case LAUNCH_HOLD:
 		return json_object_set_new(launch->params, "hold", json_true()) == 0;
 	case LAUNCH_PROFILE:
@@ -189,10 +185,10 @@ static bool parse(struct launch *launch, int argc, char **argv, int *status)
 	json_t *words = json_array();
 	json_object_set_new(launch->params, "argv", words);
 	for (int i = optind; i < argc; i++) {
-		if (json_array_append_new(words, json_string(argv[i])) != 0) {
-			fprintf(stderr,
-				"profctl: argument %d of the program is not UTF-8, which the protocol needs\n",
-				i - optind);
+		char what[64];
+		snprintf(what, sizeof(what), "argument %d of the program", i - optind);
+		if (!profctl_text(what, argv[i]) ||
+			json_array_append_new(words, json_string(argv[i])) != 0) {
 			return false;
 		}
 	}

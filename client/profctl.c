@@ -13,6 +13,7 @@
 #include "client/witness.h"
 #include "protocol/gate.h"
 #include "protocol/limits.h"
+#include "protocol/text.h"
 
 static const struct profctl_command *const commands[] = {&record_command, &gpu_command,
 	&launch_command, &ps_command, &resume_command, &stop_command, &signal_command, &output_command,
@@ -251,6 +252,15 @@ bool profctl_whole(
 	}
 	*value = number;
 	return true;
+}
+
+bool profctl_text(const char *what, const char *text)
+{
+	bool ok = text_is_utf8(text, strlen(text));
+	if (!ok) {
+		fprintf(stderr, "profctl: %s is not UTF-8 (profd takes no other text)\n", what);
+	}
+	return ok;
 }
 
 bool profctl_seconds(

@@ -9,7 +9,6 @@
 #include "client/svg.h"
 #include "protocol/limits.h"
 #include "protocol/names.h"
-#include "protocol/text.h"
 
 /* --- options --- */
 
@@ -23,16 +22,6 @@ static char *absolute(const char *path)
 		fprintf(stderr, "profctl: output folder %s: %s\n", path, strerror(errno));
 	}
 	return full;
-}
-
-/* What the protocol cannot carry must not be left out silently. */
-static bool is_told(const char *what, const char *text)
-{
-	if (!text_is_utf8(text, strlen(text))) {
-		fprintf(stderr, "profctl: the %s is not UTF-8, which the protocol needs\n", what);
-		return false;
-	}
-	return true;
 }
 
 static bool take_option(void *context, int option, const char *value)
@@ -49,13 +38,13 @@ static bool take_option(void *context, int option, const char *value)
 	case 'o':
 		free(record->output_dir);
 		record->output_dir = absolute(value);
-		return record->output_dir != NULL && is_told("output folder", record->output_dir);
+		return record->output_dir != NULL && profctl_text("the output folder", record->output_dir);
 	case 'k':
 		record->kernel = true;
 		return true;
 	case 'l':
 		record->label = value;
-		return is_told("label", value);
+		return profctl_text("the label", value);
 	case 'q':
 		record->quiet = true;
 		return true;

@@ -73,12 +73,10 @@ static bool set_text(json_t *svg, const struct svg_option *option, const char *v
 			option->name, strlen(value), SVG_OPTION_TITLE_BYTES);
 		return false;
 	}
-	if (json_object_set_new(svg, option->name, json_string(value)) != 0) {
-		fprintf(stderr, "profctl: the %s of --svg is not UTF-8, which the protocol needs\n",
-			option->name);
-		return false;
-	}
-	return true;
+	char what[64];
+	snprintf(what, sizeof(what), "the %s of --svg", option->name);
+	return profctl_text(what, value) &&
+		   json_object_set_new(svg, option->name, json_string(value)) == 0;
 }
 
 bool svg_set(json_t *svg, const char *text)

@@ -192,6 +192,22 @@ def test_wrong_command_lines_are_usage_errors_and_start_nothing():
         assert not os.path.exists(os.path.dirname(env["PROFD_SOCKET"]))
 
 
+def test_text_that_is_not_utf8_is_refused_everywhere():
+    with home() as (root, env):
+        folder = os.path.join(root.encode(), b"f\xff")
+        os.mkdir(folder)
+        for args, status, what in ((["launch", "true", b"\xff"], 2, "argument 1 of the program"), (["launch", "--id", b"\xff", "true"], 2, "--id"),
+                                   (["launch", "--cwd", folder, "true"], 2, "the working folder"), (["capture", "-l", b"\xff", "1"], 2, "the label"),
+                                   (["capture", "-o", folder, "1"], 2, "the output folder"), (["capture", "--svg", b"title=\xff", "1"], 2, "title of --svg"),
+                                   (["label", "x", b"\xff"], 2, "the label"), (["record", "-l", b"\xff", "true"], 125, "the label"),
+                                   (["record", "-o", folder, "true"], 125, "the output folder"), (["gpu", "-l", b"\xff", "true"], 125, "the label"),
+                                   (["gpu", "--frame-by", b"\xff", "true"], 125, "--frame-by"), (["gpu", "--api", b"\xff", "true"], 125, "--api")):
+            done = profctl(env, *args)
+            assert done.returncode == status and done.stderr.count("\n") == 1 and done.stderr.startswith("profctl: "), (args, done)
+            assert what in done.stderr and "is not UTF-8 (profd takes no other text)" in done.stderr, (args, done)
+        assert not os.path.exists(os.path.dirname(env["PROFD_SOCKET"]))
+
+
 def test_every_command_tells_its_help_and_takes_the_common_options():
     with home() as (root, env):
         commands = [line.split()[0] for line in profctl(env, "--help").stdout.splitlines() if line.startswith("  ")]
