@@ -4,28 +4,10 @@
 
 #include "gpu/layer/chain.h"
 #include "gpu/layer/session.h"
+#include "gpu/layer/structures.h"
 
 #define STAGES_MAX    8 /* of a pipeline: it has each kind once */
 #define LIBRARIES_MAX 8 /* and each of its four parts once */
-
-/* The code in a structure of the list that begins with next; NULL: there is none. */
-static const VkShaderModuleCreateInfo *find_code(const void *next)
-{
-	const VkBaseInStructure *at = next;
-	while (at != NULL && at->sType != VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO) {
-		at = at->pNext;
-	}
-	return (const VkShaderModuleCreateInfo *)at;
-}
-
-static const VkPipelineLibraryCreateInfoKHR *find_libraries(const void *next)
-{
-	const VkBaseInStructure *at = next;
-	while (at != NULL && at->sType != VK_STRUCTURE_TYPE_PIPELINE_LIBRARY_CREATE_INFO_KHR) {
-		at = at->pNext;
-	}
-	return (const VkPipelineLibraryCreateInfoKHR *)at;
-}
 
 static const char *stage_name(VkShaderStageFlagBits stage)
 {
@@ -57,7 +39,9 @@ static struct shader_stage describe(const VkPipelineShaderStageCreateInfo *info)
 		.stage = stage_name(info->stage),
 		.entry = info->pName != NULL ? info->pName : ""};
 	const VkShaderModuleCreateInfo *code =
-		info->module == VK_NULL_HANDLE ? find_code(info->pNext) : NULL;
+		info->module == VK_NULL_HANDLE
+			? structures_find(info->pNext, VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO)
+			: NULL;
 	if (code != NULL) {
 		stage.code = code->pCode;
 		stage.bytes = code->codeSize;
@@ -70,7 +54,8 @@ static void note_pipeline(const struct layer_device *device, VkPipeline pipeline
 {
 	struct shader_stage stages[STAGES_MAX] = {0};
 	uint64_t libraries[LIBRARIES_MAX] = {0};
-	const VkPipelineLibraryCreateInfoKHR *given = find_libraries(next);
+	const VkPipelineLibraryCreateInfoKHR *given =
+		structures_find(next, VK_STRUCTURE_TYPE_PIPELINE_LIBRARY_CREATE_INFO_KHR);
 	size_t stage_count = 0, library_count = 0;
 	while (infos != NULL && stage_count < count && stage_count < STAGES_MAX) {
 		stages[stage_count] = describe(&infos[stage_count]);

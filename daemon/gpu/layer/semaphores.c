@@ -3,26 +3,17 @@
 #include <stddef.h>
 
 #include "gpu/layer/session.h"
+#include "gpu/layer/structures.h"
 #include "gpu/layer/timelines.h"
 
 /* A handle is a pointer or, on 32 bits, a number. */
 #define HANDLE(handle) ((uint64_t)(handle))
 
-/* The structure of that type in a chain of pNext; NULL: there is none. */
-static const void *find(const void *chain, VkStructureType type)
-{
-	const VkBaseInStructure *at = chain;
-	while (at != NULL && at->sType != type) {
-		at = at->pNext;
-	}
-	return at;
-}
-
 /* What may be exported, others may signal. */
 static bool is_ours(const VkSemaphoreCreateInfo *info)
 {
 	const VkExportSemaphoreCreateInfo *exported =
-		find(info->pNext, VK_STRUCTURE_TYPE_EXPORT_SEMAPHORE_CREATE_INFO);
+		structures_find(info->pNext, VK_STRUCTURE_TYPE_EXPORT_SEMAPHORE_CREATE_INFO);
 	return exported == NULL || exported->handleTypes == 0;
 }
 
@@ -31,7 +22,7 @@ VKAPI_ATTR VkResult VKAPI_CALL semaphores_create(VkDevice handle, const VkSemaph
 {
 	struct layer_device *device = chain_device(handle);
 	const VkSemaphoreTypeCreateInfo *type =
-		find(info->pNext, VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO);
+		structures_find(info->pNext, VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO);
 	VkResult result = device->create_semaphore(handle, info, allocator, semaphore);
 	if (result == VK_SUCCESS && device->timelines != NULL && type != NULL &&
 		type->semaphoreType == VK_SEMAPHORE_TYPE_TIMELINE && is_ours(info)) {
@@ -106,7 +97,7 @@ struct batch {
 static void tell_batch(struct timelines *timelines, VkQueue queue, const struct batch *batch)
 {
 	const VkTimelineSemaphoreSubmitInfo none = {0}, *values;
-	values = find(batch->chain, VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO);
+	values = structures_find(batch->chain, VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO);
 	values = values != NULL ? values : &none;
 	timelines_begin(timelines, queue);
 	for (uint32_t i = 0; i < batch->wait_count && i < values->waitSemaphoreValueCount; i++) {
