@@ -4,21 +4,14 @@
 #include <poll.h>
 #include <string.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "client/ids.h"
 #include "client/reply.h"
+#include "protocol/clock.h"
 #include "protocol/text.h"
 
 #define RETRY_MS 50
-
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 void input_init(struct input *input, struct profclient *client, const json_t *build_id)
 {
@@ -37,7 +30,7 @@ int input_timeout_ms(const struct input *input)
 	if (input->done || input->retry_ms == 0) {
 		return -1;
 	}
-	uint64_t now = now_ms();
+	uint64_t now = clock_monotonic_ms();
 	return now < input->retry_ms ? (int)(input->retry_ms - now) : 0;
 }
 
@@ -86,7 +79,7 @@ static bool take_reply(struct input *input, struct error *err)
 	}
 	memmove(input->bytes, input->bytes + accepted, input->used - accepted);
 	input->used -= accepted;
-	input->retry_ms = input->used > 0 ? now_ms() + RETRY_MS : 0;
+	input->retry_ms = input->used > 0 ? clock_monotonic_ms() + RETRY_MS : 0;
 	return true;
 }
 
@@ -98,7 +91,7 @@ bool input_work(struct input *input, bool readable, struct error *err)
 	if (readable && input_wants_read(input) && !read_stdin(input, err)) {
 		return false;
 	}
-	if (input->retry_ms > now_ms()) {
+	if (input->retry_ms > clock_monotonic_ms()) {
 		return true;
 	}
 	input->retry_ms = 0;

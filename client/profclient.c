@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "client/connection.h"
+#include "protocol/clock.h"
 #include "protocol/limits.h"
 #include "protocol/message.h"
 
@@ -144,16 +144,9 @@ static bool process(struct profclient *client)
 
 /* --- waiting --- */
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static uint64_t deadline(int timeout_ms)
 {
-	return timeout_ms < 0 ? UINT64_MAX : now_ms() + (uint64_t)timeout_ms;
+	return timeout_ms < 0 ? UINT64_MAX : clock_monotonic_ms() + (uint64_t)timeout_ms;
 }
 
 /* Waits until something can be done, and does it. False: the time is over or the connection has ended; what came by then is there. */
@@ -162,7 +155,7 @@ static bool wait_and_process(struct profclient *client, uint64_t end)
 	if (client->lost.code != ERROR_NONE) {
 		return false;
 	}
-	uint64_t now = now_ms();
+	uint64_t now = clock_monotonic_ms();
 	int wait_ms = end == UINT64_MAX ? -1 : now < end ? (int)(end - now) : 0;
 	struct pollfd poll_fd = {.fd = client->fd, .events = POLLIN};
 	if (profclient_wants_write(client)) {

@@ -2,11 +2,11 @@
 
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "client/profctl.h"
 #include "client/reply.h"
+#include "protocol/clock.h"
 #include "protocol/programs.h"
 
 #define PATH_BYTES     4096
@@ -158,13 +158,6 @@ void recording_follow_program(struct recording *recording)
 	}
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static void announce_wait(const struct recording *recording)
 {
 	recording_clear_progress(recording);
@@ -175,7 +168,7 @@ static void announce_wait(const struct recording *recording)
 void recording_follow_capture(struct recording *recording)
 {
 	int before = job_signals_seen();
-	uint64_t notice_ns = now_ns() + WAIT_NOTICE_NS;
+	uint64_t notice_ns = clock_monotonic_ns() + WAIT_NOTICE_NS;
 	for (;;) {
 		read_messages(recording);
 		if (!recording_is_open(recording)) {
@@ -184,7 +177,7 @@ void recording_follow_capture(struct recording *recording)
 		if (job_signals_seen() != before) {
 			break;
 		}
-		if (now_ns() >= notice_ns) {
+		if (clock_monotonic_ns() >= notice_ns) {
 			notice_ns = UINT64_MAX;
 			announce_wait(recording);
 		}

@@ -11,9 +11,9 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "protocol/clock.h"
 #include "protocol/programs.h"
 #include "protocol/socket_path.h"
 
@@ -90,22 +90,15 @@ static void become_daemon(const struct start *start, int ready_fd)
 	_exit(1);
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* One line, without its end; what came until the end of the stream, if that comes first. False: neither came in time. */
 static bool read_line(int fd, char *line, size_t size)
 {
 	size_t used = 0;
-	uint64_t end = now_ms() + START_TIMEOUT_MS;
+	uint64_t end = clock_monotonic_ms() + START_TIMEOUT_MS;
 	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
 	line[0] = '\0';
 	while (used < size - 1 && strchr(line, '\n') == NULL) {
-		uint64_t now = now_ms();
+		uint64_t now = clock_monotonic_ms();
 		int ready = now < end ? poll(&poll_fd, 1, (int)(end - now)) : 0;
 		if (ready == 0) {
 			return false;

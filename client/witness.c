@@ -1,4 +1,5 @@
 #include "client/witness.h"
+#include "protocol/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +12,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Where the child has its descriptors, when it has closed all others. */
@@ -34,15 +34,8 @@ struct question {
 static struct {
 	bool is_there;
 	pid_t sender;
-	int64_t at_ms;
+	uint64_t at_ms;
 } got[NSIG];
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void take_signals(void)
 {
@@ -52,7 +45,7 @@ static void take_signals(void)
 		if (info.ssi_signo < NSIG && info.ssi_code <= 0) {
 			got[info.ssi_signo].is_there = true;
 			got[info.ssi_signo].sender = (pid_t)info.ssi_pid;
-			got[info.ssi_signo].at_ms = now_ms();
+			got[info.ssi_signo].at_ms = clock_monotonic_ms();
 		}
 	}
 }
@@ -60,21 +53,21 @@ static void take_signals(void)
 static bool is_the_same(const struct question *question)
 {
 	return got[question->number].is_there && got[question->number].sender == question->sender &&
-		   now_ms() - got[question->number].at_ms <= WITNESS_MEMORY_MS;
+		   clock_monotonic_ms() - got[question->number].at_ms <= WITNESS_MEMORY_MS;
 }
 
 /* Waits for it if need be. */
 static bool has_got(const struct question *question)
 {
 	struct pollfd fd = {.fd = SIGNALS_FD, .events = POLLIN};
-	int64_t until_ms = now_ms() + WITNESS_PATIENCE_MS;
+	uint64_t until_ms = clock_monotonic_ms() + WITNESS_PATIENCE_MS;
 	for (;;) {
 		take_signals();
 		if (is_the_same(question)) {
 			got[question->number].is_there = false;
 			return true;
 		}
-		int64_t left_ms = until_ms - now_ms();
+		int64_t left_ms = (int64_t)(until_ms - clock_monotonic_ms());
 		if (left_ms <= 0 || poll(&fd, 1, (int)left_ms) <= 0) {
 			return false;
 		}

@@ -12,7 +12,6 @@
 
 #include <uv.h>
 
-#include "base/clock.h"
 #include "base/files.h"
 #include "base/memory.h"
 #include "commands/adoption.h"
@@ -25,6 +24,7 @@
 #include "shutdown.h"
 #include "options.h"
 #include "process/output_files.h"
+#include "protocol/clock.h"
 #include "protocol/programs.h"
 #include "protocol/socket_path.h"
 #include "server/activation.h"

@@ -1,3 +1,4 @@
+#include "protocol/clock.h"
 #include "protocol/gate.h"
 
 #include <errno.h>
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #define GATE_FD        3  /* the gate's end, in the gate */
@@ -367,22 +367,15 @@ enum gate_state gate_read(struct gate *gate, bool gone, struct error *err)
 	}
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 enum gate_state gate_wait(struct gate *gate, bool gone, int timeout_ms, struct error *err)
 {
-	int64_t deadline = timeout_ms < 0 ? 0 : now_ms() + timeout_ms;
+	int64_t deadline = timeout_ms < 0 ? 0 : (int64_t)clock_monotonic_ms() + timeout_ms;
 	for (;;) {
 		enum gate_state state = gate_read(gate, gone, err);
 		if (state != GATE_WAITING) {
 			return state;
 		}
-		int64_t left = timeout_ms < 0 ? -1 : deadline - now_ms();
+		int64_t left = timeout_ms < 0 ? -1 : deadline - (int64_t)clock_monotonic_ms();
 		if (timeout_ms >= 0 && left <= 0) {
 			return GATE_WAITING;
 		}

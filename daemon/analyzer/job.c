@@ -15,8 +15,8 @@
 #include "analyzer/model/model.h"
 #include "analyzer/symbol/symbol.h"
 #include "analyzer/tree/attribution.h"
-#include "base/clock.h"
 #include "base/files.h"
+#include "protocol/clock.h"
 #include "protocol/names.h"
 
 #define PROGRESS_NS    50000000u

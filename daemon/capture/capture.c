@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
 #include "capture/recording.h"
+#include "protocol/clock.h"
 #include "protocol/names.h"
 #include "target/target.h"
 

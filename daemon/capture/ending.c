@@ -4,9 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/files.h"
 #include "capture/recording.h"
+#include "protocol/clock.h"
 #include "protocol/names.h"
 #include "target/target.h"
 

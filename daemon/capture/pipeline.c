@@ -9,12 +9,12 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/map.h"
 #include "base/strings.h"
 #include "capture/images.h"
 #include "capture/moved_code.h"
 #include "profile/journal.h"
+#include "protocol/clock.h"
 #include "protocol/limits.h"
 #include "target/target.h"
 

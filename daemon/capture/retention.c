@@ -1,7 +1,7 @@
 #include <string.h>
 
-#include "base/clock.h"
 #include "capture/recording.h"
+#include "protocol/clock.h"
 
 /* What is kept. It is looked at at the start and when a capture has ended, by what is known in memory: nothing wakes for it. */
 

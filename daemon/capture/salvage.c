@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/clock.h"
 #include "base/map.h"
 #include "profile/journal.h"
+#include "protocol/clock.h"
 #include "protocol/limits.h"
 #include "protocol/message.h"
 #include "target/target.h"

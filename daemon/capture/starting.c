@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/files.h"
 #include "capture/recording.h"
+#include "protocol/clock.h"
 #include "protocol/limits.h"
 #include "protocol/names.h"
 #include "target/target.h"

@@ -7,13 +7,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/clock.h"
 #include "capture/document.h"
 #include "capture/trace_record.h"
 #include "capture/trace_shaders.h"
 #include "capture/trace_taking.h"
 #include "capture/trace_verifying.h"
 #include "capture/tracing.h"
+#include "protocol/clock.h"
 #include "protocol/gpu_wire.h"
 #include "protocol/limits.h"
 #include "protocol/names.h"

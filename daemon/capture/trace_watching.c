@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "capture/recording.h"
 #include "capture/tracing.h"
+#include "protocol/clock.h"
 
 /* The build of a GPU trace: its beginning, and its end, which is the trace's. */
 

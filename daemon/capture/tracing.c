@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "capture/recording.h"
 #include "capture/trace_record.h"
 #include "capture/trace_recovery.h"
@@ -11,6 +10,7 @@
 #include "capture/trace_taking.h"
 #include "capture/trace_verifying.h"
 #include "capture/tracing.h"
+#include "protocol/clock.h"
 #include "protocol/limits.h"
 #include "protocol/names.h"
 #include "store/contents.h"

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "commands/arming.h"
 #include "commands/build.h"
 #include "commands/device_check.h"
 #include "commands/methods.h"
 #include "commands/params.h"
+#include "protocol/clock.h"
 #include "protocol/limits.h"
 #include "protocol/names.h"
 #include "target/target.h"

@@ -1,9 +1,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "commands/rss.h"
 #include "commands/methods.h"
+#include "protocol/clock.h"
 #include "protocol/limits.h"
 #include "protocol/names.h"
 

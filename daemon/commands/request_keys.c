@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "protocol/clock.h"
 #include "protocol/limits.h"
 
 struct waiting {

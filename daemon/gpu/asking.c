@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "process/spawning.h"
+#include "protocol/clock.h"
 #include "protocol/names.h"
 
 extern char **environ;

@@ -3,8 +3,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "image/image_elf.h"
+#include "protocol/clock.h"
 
 struct image {
 	struct image_source source;

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "process/record.h"
+#include "protocol/clock.h"
 #include "protocol/limits.h"
 
 /* Sets build_id and key, the client's or the next free number. */

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/files.h"
+#include "protocol/clock.h"
 #include "protocol/limits.h"
 
 #define STARTING_PREFIX "starting-"

@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "protocol/clock.h"
 #include "sampler/perf_accounts.h"
 #include "sampler/perf_buffers.h"
 #include "sampler/perf_events.h"

@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/files.h"
+#include "protocol/clock.h"
 #include "protocol/names.h"
 #include "store/contents.h"
 #include "store/output_dir.h"

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/files.h"
+#include "protocol/clock.h"
 #include "protocol/message.h"
 #include "protocol/names.h"
 #include "protocol/text.h"

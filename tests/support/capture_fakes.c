@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
+#include "protocol/clock.h"
 #include "server/events.h"
 
 /* The process. */

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "protocol/clock.h"
 #include "support/descriptors.h"
 #include "support/fake_analyzer.h"
 #include "support/entries.h"

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "protocol/clock.h"
 #include "protocol/limits.h"
 #include "support/capture_stage.h"
 #include "target/target.h"

@@ -15,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "capture/analyzer.h"
+#include "protocol/clock.h"
 #include "protocol/limits.h"
 #include "support/capture_stage.h"
 

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "protocol/clock.h"
 #include "support/capture_stage.h"
 #include "support/descriptors.h"
 #include "support/faults.h"

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "protocol/clock.h"
 #include "store/output_dir.h"
 #include "support/store_stage.h"
 #include "support/entries.h"

@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "gpu/verifying.h"
+#include "protocol/clock.h"
 #include "support/entries.h"
 
 /* A folder that is PATH, and one in which private folders are made. */

@@ -17,9 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "bench/spin.h"
 #include "capture/pipeline.h"
+#include "protocol/clock.h"
 #include "sampler/sampler.h"
 
 #define ROUNDS_MAX 100

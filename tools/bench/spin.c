@@ -10,7 +10,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "protocol/clock.h"
 
 #define COPIED_BYTES 65536
 

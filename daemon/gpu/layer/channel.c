@@ -9,10 +9,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "gpu/layer/alone.h"
+#include "protocol/clock.h"
 
 /* What the thread has for itself. There is one thread in a process, and it may outlive whoever made it. */
 static struct {
@@ -154,19 +154,12 @@ bool channel_listen(struct channel *channel, const struct channel_listener *list
 	return failed == 0;
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* False: there was no room in time. */
 static bool wait_for_room(int fd, uint64_t end_ms)
 {
 	struct pollfd waited = {.fd = fd, .events = POLLOUT};
 	for (;;) {
-		uint64_t now = now_ms();
+		uint64_t now = clock_monotonic_ms();
 		int ready = now < end_ms ? poll(&waited, 1, (int)(end_ms - now)) : 0;
 		if (ready >= 0 || errno != EINTR) {
 			return ready > 0;
@@ -177,7 +170,7 @@ static bool wait_for_room(int fd, uint64_t end_ms)
 static bool send_all(const struct channel *channel, const struct gpu_wire_line *line, bool must)
 {
 	int fd = channel->fd;
-	uint64_t end_ms = now_ms() + CHANNEL_SEND_MS;
+	uint64_t end_ms = clock_monotonic_ms() + CHANNEL_SEND_MS;
 	size_t sent = 0;
 	while (sent < line->len) {
 		ssize_t count = send(fd, line->text + sent, line->len - sent, MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -25,7 +25,7 @@ static void tell_stuck(void)
 	uint64_t since_ns = session.renderdoc_ns;
 	bool is_end = session.renderdoc_ends;
 	if (since_ns != 0 && since_ns != told_stuck_ns &&
-		session_now_ns() - since_ns > STUCK_MS * UINT64_C(1000000)) {
+		clock_monotonic_ns() - since_ns > STUCK_MS * UINT64_C(1000000)) {
 		told_stuck_ns = since_ns;
 		report_waits(&session.channel, is_end, since_ns,
 			"RenderDoc waits for the device, whose work perhaps waits for what the program does "
@@ -113,7 +113,7 @@ static void stop(void)
 	session.wants_work = session.api == SESSION_GL;
 	session_tell_frame(true); /* where it was, if it says no more */
 	if (frames_stop(&session.frames)) {
-		session.stop_ns = session_now_ns() + STOP_MS * UINT64_C(1000000);
+		session.stop_ns = clock_monotonic_ns() + STOP_MS * UINT64_C(1000000);
 	} else {
 		fault_set(&fault, "not_capturing", "%s",
 			was_waiting ? "its first frame had not begun" : "no capture was started");
@@ -148,7 +148,7 @@ static void lost(void)
 {
 	enter();
 	session.is_lost = session.is_greeted = true;
-	session.stop_ns = session_now_ns() + STOP_MS * UINT64_C(1000000);
+	session.stop_ns = clock_monotonic_ns() + STOP_MS * UINT64_C(1000000);
 	frames_stop(&session.frames);
 	pthread_cond_broadcast(&session.heard);
 	pthread_mutex_unlock(&session.lock);
@@ -163,7 +163,7 @@ static bool renew(void)
 	renderdoc_log_mend(&session.renderdoc.log, &unused);
 	bool is_open = presence_renew();
 	if (is_open) {
-		session.stop_ns = session_now_ns() + STOP_MS * UINT64_C(1000000);
+		session.stop_ns = clock_monotonic_ns() + STOP_MS * UINT64_C(1000000);
 		frames_stop(&session.frames);
 	}
 	pthread_mutex_unlock(&session.lock);
@@ -185,7 +185,7 @@ static void *end_recording(void *unused)
 static void end_elsewhere(void)
 {
 	pthread_t thread;
-	session.stop_ns = session_now_ns() + STOP_MS * UINT64_C(1000000);
+	session.stop_ns = clock_monotonic_ns() + STOP_MS * UINT64_C(1000000);
 	session.is_ending = pthread_create(&thread, NULL, end_recording, NULL) == 0;
 	if (session.is_ending) {
 		pthread_detach(thread);
@@ -205,7 +205,7 @@ static int tick(void)
 	}
 	if (session.frames.state == FRAMES_CAPTURING && session.frames.is_stopping &&
 		!session.is_ending) {
-		uint64_t now = session_now_ns();
+		uint64_t now = clock_monotonic_ns();
 		if (now >= session.stop_ns) {
 			end_elsewhere();
 		}

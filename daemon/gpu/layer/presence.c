@@ -148,7 +148,7 @@ void presence_hello(enum session_api api, const void *const *below, unsigned cou
 
 void presence_wait_for_greeting(void)
 {
-	uint64_t end_ns = session_now_ns() + GPU_WIRE_GREETING_MS * UINT64_C(1000000);
+	uint64_t end_ns = clock_monotonic_ns() + GPU_WIRE_GREETING_MS * UINT64_C(1000000);
 	struct timespec end = {(time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000)};
 	pthread_mutex_lock(&session.lock);
 	while (session_is_open() && !session.is_greeted &&

@@ -55,9 +55,9 @@ static bool can_become_idle(const struct frame_counts *counts, struct fault *fau
 static bool wait_until_idle(const struct frame_counts *counts, struct fault *fault)
 {
 	const struct timespec pause = {0, POLL_NS};
-	uint64_t end_ns = session_now_ns() + OTHERS_MS * UINT64_C(1000000);
+	uint64_t end_ns = clock_monotonic_ns() + OTHERS_MS * UINT64_C(1000000);
 	bool is_free = can_become_idle(counts, fault);
-	while (!is_free && session_now_ns() < end_ns) {
+	while (!is_free && clock_monotonic_ns() < end_ns) {
 		nanosleep(&pause, NULL);
 		is_free = can_become_idle(counts, fault);
 	}
@@ -68,7 +68,7 @@ static bool wait_until_idle(const struct frame_counts *counts, struct fault *fau
 static void tell_waits(bool is_end, const struct fault *fault)
 {
 	if (session.waits_ns == 0) {
-		session.waits_ns = session_now_ns();
+		session.waits_ns = clock_monotonic_ns();
 		report_waits(&session.channel, is_end, session.waits_ns, fault->text);
 	}
 }
@@ -102,7 +102,7 @@ static bool check_work(const struct renderdoc_document *document, struct fault *
 static bool make_document(struct renderdoc_document *document, struct fault *fault)
 {
 	session.renderdoc_ends = true;
-	session.renderdoc_ns = session_now_ns();
+	session.renderdoc_ns = clock_monotonic_ns();
 	bool is_made = renderdoc_end(&session.renderdoc, session.instance, document, fault);
 	session.renderdoc_ns = 0;
 	return is_made && check_work(document, fault);
@@ -141,7 +141,7 @@ void recording_end_due(const struct frame_counts *counts, bool is_next)
 {
 	struct fault fault = {0};
 	/* Frames that were not asked for are worth a moment, but not each of them. */
-	bool waits = is_next && session.waits_ns + OTHERS_MS * UINT64_C(1000000) > session_now_ns();
+	bool waits = is_next && session.waits_ns + OTHERS_MS * UINT64_C(1000000) > clock_monotonic_ns();
 	if (!session.is_end_due || !frames_owns(&session.frames, counts)) {
 		return;
 	}
@@ -167,8 +167,8 @@ void recording_save(enum recording_ender by)
  */
 static void wait_for_submits(void)
 {
-	uint64_t end_ns = session_now_ns() + IN_FLIGHT_MS * UINT64_C(1000000);
-	while (atomic_load(&session.in_flight) > 0 && session_now_ns() < end_ns) {
+	uint64_t end_ns = clock_monotonic_ns() + IN_FLIGHT_MS * UINT64_C(1000000);
+	while (atomic_load(&session.in_flight) > 0 && clock_monotonic_ns() < end_ns) {
 		sched_yield();
 	}
 }
@@ -204,7 +204,7 @@ static bool begin_document(void *instance, struct fault *fault)
 {
 	session.instance = instance;
 	session.renderdoc_ends = false;
-	session.renderdoc_ns = session_now_ns();
+	session.renderdoc_ns = clock_monotonic_ns();
 	bool has_begun = renderdoc_begin(&session.renderdoc, instance, session.wish.template, fault);
 	session.renderdoc_ns = 0;
 	return has_begun;

@@ -1,10 +1,10 @@
 #include "gpu/layer/report.h"
 
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "gpu/layer/wish.h"
+#include "protocol/clock.h"
 
 void report_hello(struct channel *channel, const char *token, const char *api, const char *order,
 	const struct renderdoc *renderdoc, bool is_again)
@@ -49,20 +49,13 @@ void report_frame(struct channel *channel, uint64_t frame, enum frame_rule rule,
 	channel_send(channel, &line, must);
 }
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 void report_capturing(struct channel *channel, uint64_t frame, const struct report_device *device)
 {
 	struct gpu_wire_line line;
 	gpu_wire_begin(&line, "capturing");
 	gpu_wire_number(&line, "frame", frame);
-	gpu_wire_number(&line, "wall_ns", clock_ns(CLOCK_REALTIME));
-	gpu_wire_number(&line, "mono_ns", clock_ns(CLOCK_MONOTONIC));
+	gpu_wire_number(&line, "wall_ns", clock_read_ns(CLOCK_REALTIME));
+	gpu_wire_number(&line, "mono_ns", clock_monotonic_ns());
 	if (device != NULL) {
 		gpu_wire_text(&line, "name", device->name);
 		gpu_wire_text(&line, "uuid", device->uuid);

@@ -20,7 +20,7 @@ struct session_state session = {.lock = PTHREAD_MUTEX_INITIALIZER, .channel = {-
 void session_tell_frame(bool must)
 {
 	enum frame_rule rule = FRAME_SUBMIT;
-	uint64_t frame = 0, now = session_now_ns();
+	uint64_t frame = 0, now = clock_monotonic_ns();
 	if (!must && session.frames.state == FRAMES_WAITING && session.current != NULL &&
 		session.current->is_left_out) {
 		return; /* what it does is none of who waits */

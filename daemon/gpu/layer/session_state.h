@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 #include "gpu/layer/channel.h"
 #include "gpu/layer/fault.h"
@@ -14,6 +13,7 @@
 #include "gpu/layer/session.h"
 #include "gpu/layer/shaders.h"
 #include "gpu/layer/wish.h"
+#include "protocol/clock.h"
 
 /* What the parts of the session (session.c, presence.c, recording.c, devices.c, program.c, listening.c) share, and nobody else. All of it under the lock, but what is atomic. */
 
@@ -70,13 +70,6 @@ struct session_state {
 };
 
 extern struct session_state session;
-
-static inline uint64_t session_now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* Tells of the current frame; must: also when it was told already, or a moment ago by the same rule. */
 void session_tell_frame(bool must);
