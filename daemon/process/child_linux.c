@@ -5,11 +5,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
+
+#include "process/proc_file.h"
 
 static uint64_t micros(struct timeval time)
 {
@@ -42,27 +42,16 @@ enum child_reaped child_reap(int pidfd, struct process_exit *end)
 	return CHILD_REAPED;
 }
 
-/* "pid (name) state ppid pgrp …": the name may hold anything, so count from the last bracket. */
 static bool is_living_member(int proc, const char *pid, pid_t group)
 {
-	char path[64];
-	char text[512];
-	int wanted = snprintf(path, sizeof(path), "%s/stat", pid);
-	int fd =
-		wanted > 0 && (size_t)wanted < sizeof(path) ? openat(proc, path, O_RDONLY | O_CLOEXEC) : -1;
-	if (fd < 0) {
-		return false;
-	}
-	ssize_t count = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[count > 0 ? count : 0] = '\0';
-	const char *bracket = strrchr(text, ')');
-	char state;
+	char path[64], text[512];
 	int parent, its_group;
-	if (bracket == NULL || sscanf(bracket + 1, " %c %d %d", &state, &parent, &its_group) != 3) {
-		return false;
-	}
-	return its_group == group && state != 'Z' && state != 'X';
+	int wanted = snprintf(path, sizeof(path), "%s/stat", pid);
+	const char *stat = wanted > 0 && (size_t)wanted < sizeof(path)
+						   ? proc_file_stat(proc, path, text, sizeof(text))
+						   : NULL;
+	return stat != NULL && sscanf(stat, " %*c %d %d", &parent, &its_group) == 2 &&
+		   its_group == group && proc_file_lives(stat);
 }
 
 bool child_group_has_members(pid_t leader)

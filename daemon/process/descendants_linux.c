@@ -8,7 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "process/proc_file.h"
 #include "protocol/limits.h"
+
+#define PATH_BYTES 64
 
 struct seen {
 	struct descendant who;
@@ -23,38 +26,22 @@ void descendants_finish(struct descendants *descendants)
 	VEC_FINISH(&descendants->list);
 }
 
-static ssize_t read_file(int proc, pid_t pid, const char *file, char *text, size_t bytes)
-{
-	char path[64];
-	snprintf(path, sizeof(path), "%d/%s", (int)pid, file);
-	int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		return -1;
-	}
-	ssize_t count = read(fd, text, bytes - 1);
-	close(fd);
-	text[count > 0 ? count : 0] = '\0';
-	return count;
-}
-
-/* "pid (name) state ppid … starttime": the name may hold anything, so count from the last bracket. Field 22 is the 20th behind it. */
+/* State, parent, group, and field 22, which is the 20th behind the name. */
 static bool read_seen(int proc, pid_t pid, struct seen *seen)
 {
-	char text[1024];
-	if (read_file(proc, pid, "stat", text, sizeof(text)) <= 0) {
-		return false;
-	}
-	const char *bracket = strrchr(text, ')');
+	char path[PATH_BYTES], text[1024];
+	snprintf(path, sizeof(path), "%d/stat", (int)pid);
+	const char *stat = proc_file_stat(proc, path, text, sizeof(text));
 	char state;
 	int parent, group;
 	uint64_t start;
-	if (bracket == NULL || sscanf(bracket + 1,
-							   " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
-							   "%*d %*d %*d %" SCNu64,
-							   &state, &parent, &group, &start) != 4) {
+	if (stat == NULL || sscanf(stat,
+							" %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+							"%*d %*d %*d %" SCNu64,
+							&state, &parent, &group, &start) != 4) {
 		return false;
 	}
-	*seen = (struct seen){{pid, start}, parent, group, state != 'Z' && state != 'X'};
+	*seen = (struct seen){{pid, start}, parent, group, proc_file_lives(stat)};
 	return true;
 }
 
@@ -137,14 +124,11 @@ void descendants_keep_living(struct descendants *descendants, pid_t except_group
 
 void descendant_name(pid_t pid, char name[DESCENDANT_NAME_BYTES])
 {
-	name[0] = '\0';
-	int proc = open_proc();
-	if (proc < 0) {
-		return;
-	}
-	if (read_file(proc, pid, "cmdline", name, DESCENDANT_NAME_BYTES) <= 0 || name[0] == '\0') {
-		read_file(proc, pid, "comm", name, DESCENDANT_NAME_BYTES);
+	char path[PATH_BYTES];
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	if (proc_file_read(AT_FDCWD, path, name, DESCENDANT_NAME_BYTES) <= 0 || name[0] == '\0') {
+		snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+		proc_file_read(AT_FDCWD, path, name, DESCENDANT_NAME_BYTES);
 		name[strcspn(name, "\n")] = '\0';
 	}
-	close(proc);
 }

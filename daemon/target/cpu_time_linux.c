@@ -3,9 +3,12 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "process/proc_file.h"
+
+#define PATH_BYTES 64
 
 /* The clocks of a process, as clock_getcpuclockid(3) makes their ids; it makes the third alone. */
 enum { CLOCK_OF_BOTH, CLOCK_OF_USER, CLOCK_OF_SCHEDULER };
@@ -31,33 +34,17 @@ bool target_process_cpu_time(pid_t pid, struct target_cpu_time *time)
 	return true;
 }
 
-/* A small file of /proc/PID/task/TID. */
-static bool read_file(pid_t pid, pid_t tid, const char *name, char *text, size_t size)
-{
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		return false;
-	}
-	ssize_t len = read(fd, text, size - 1);
-	close(fd);
-	text[len > 0 ? len : 0] = '\0';
-	return len > 0;
-}
-
-/* proc_pid_stat(5): fields 14 and 15, in ticks. A name may hold blanks and brackets: the last one ends it. */
+/* proc_pid_stat(5): fields 14 and 15, in ticks. */
 static bool read_ticks(pid_t pid, pid_t tid, struct target_cpu_time *time)
 {
-	char text[1024];
+	char path[PATH_BYTES], text[1024];
 	uint64_t user, system;
 	long hz = sysconf(_SC_CLK_TCK);
-	if (hz <= 0 || !read_file(pid, tid, "stat", text, sizeof(text))) {
-		return false;
-	}
-	const char *rest = strrchr(text, ')');
-	if (!rest || sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64,
-					 &user, &system) != 2) {
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+	const char *rest = proc_file_stat(AT_FDCWD, path, text, sizeof(text));
+	if (hz <= 0 || !rest ||
+		sscanf(rest, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64, &user,
+			&system) != 2) {
 		return false;
 	}
 	time->user_ns = user * (1000000000u / (uint64_t)hz);
@@ -67,13 +54,14 @@ static bool read_ticks(pid_t pid, pid_t tid, struct target_cpu_time *time)
 
 bool target_thread_cpu_time(pid_t pid, pid_t tid, struct target_cpu_time *time)
 {
-	char text[128];
+	char path[PATH_BYTES], text[128];
 	struct target_cpu_time found = {0};
 	if (!read_ticks(pid, tid, &found)) {
 		return false;
 	}
 	/* Nanoseconds on a CPU, then others; not there without CONFIG_SCHED_INFO. */
-	if (!read_file(pid, tid, "schedstat", text, sizeof(text)) ||
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)pid, (int)tid);
+	if (proc_file_read(AT_FDCWD, path, text, sizeof(text)) <= 0 ||
 		sscanf(text, "%" SCNu64, &found.total_ns) != 1) {
 		found.total_ns = found.user_ns + found.system_ns;
 	}

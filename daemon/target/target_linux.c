@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/vec.h"
+#include "process/proc_file.h"
 #include "target/speaker.h"
 
 #define DELETED " (deleted)"
@@ -156,27 +157,11 @@ bool target_threads(pid_t pid, pid_t **tids, size_t *count, struct error *err)
 }
 
 /* The start of a small file of /proc, NUL-terminated. -1: errno. */
-static ssize_t read_start(const char *name, char *text, size_t bytes)
-{
-	int fd = open(name, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		return -1;
-	}
-	ssize_t len = read(fd, text, bytes - 1);
-	int failure = errno;
-	close(fd);
-	errno = failure;
-	if (len >= 0) {
-		text[len] = '\0';
-	}
-	return len;
-}
-
 bool target_thread_name(pid_t pid, pid_t tid, char name[16], struct error *err)
 {
 	char path[PROC_PATH_BYTES], text[64];
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
-	ssize_t len = read_start(path, text, sizeof(text));
+	ssize_t len = proc_file_read(AT_FDCWD, path, text, sizeof(text));
 	if (len < 0) {
 		return proc_failed(err, pid, "the name of a thread");
 	}
@@ -189,17 +174,13 @@ bool target_thread_name(pid_t pid, pid_t tid, char name[16], struct error *err)
 	return true;
 }
 
-/* Behind the name, which may hold anything: ") S parent". */
 pid_t target_parent(pid_t pid)
 {
 	char path[PROC_PATH_BYTES], text[512];
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (read_start(path, text, sizeof(text)) <= 0) {
-		return 0;
-	}
-	const char *behind = strrchr(text, ')');
+	const char *stat = proc_file_stat(AT_FDCWD, path, text, sizeof(text));
 	int parent = 0;
-	return behind && sscanf(behind, ") %*c %d", &parent) == 1 ? (pid_t)parent : 0;
+	return stat != NULL && sscanf(stat, " %*c %d", &parent) == 1 ? (pid_t)parent : 0;
 }
 
 /* Texts that each end with a NUL. */
@@ -275,12 +256,12 @@ static bool has_memory(pid_t pid)
 	char path[PROC_PATH_BYTES], text[1024];
 	unsigned long long bytes = 0;
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	const char *behind = read_start(path, text, sizeof(text)) > 0 ? strrchr(text, ')') : NULL;
+	const char *stat = proc_file_stat(AT_FDCWD, path, text, sizeof(text));
 	/* From the state, field 3, to the size of the memory, field 23 (proc_pid_stat(5)). */
 	const char *format =
-		") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
+		" %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
 		"%*u %llu";
-	return behind != NULL && sscanf(behind, format, &bytes) == 1 && bytes > 0;
+	return stat != NULL && sscanf(stat, format, &bytes) == 1 && bytes > 0;
 }
 
 /* It acts with rights that it was not started with, as its status says. */
@@ -289,7 +270,7 @@ static bool has_others_rights(const char *path)
 	static const char *const kinds[] = {"\nUid:", "\nGid:"};
 	char text[4096];
 	bool has = false;
-	if (read_start(path, text, sizeof(text)) < 0) {
+	if (proc_file_read(AT_FDCWD, path, text, sizeof(text)) < 0) {
 		return false;
 	}
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
@@ -360,7 +341,7 @@ bool target_is_ours(pid_t pid, struct error *err)
 {
 	char path[PROC_PATH_BYTES], text[4096];
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	if (read_start(path, text, sizeof(text)) < 0) {
+	if (proc_file_read(AT_FDCWD, path, text, sizeof(text)) < 0) {
 		return proc_failed(err, pid, "the status");
 	}
 	const char *line = strstr(text, "\nUid:");
