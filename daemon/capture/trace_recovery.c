@@ -227,23 +227,16 @@ static const struct gpu_backend *backend_of(const struct capture *capture)
 																					  : NULL;
 }
 
-static bool create_tracing(
+static bool fill_tracing(
 	struct capture *capture, const struct gpu_backend *backend, struct error *err)
 {
-	struct tracing *tracing = calloc(1, sizeof(*tracing));
-	struct trace_shaders *shaders = trace_shaders_create();
-	if (tracing == NULL || shaders == NULL) {
-		free(tracing);
-		trace_shaders_destroy(shaders);
+	if (!tracing_create(capture, backend)) {
 		return error_set(err, ERROR_LIMIT_EXCEEDED, "no memory to look for the document");
 	}
 	const json_t *verify = json_object_get(capture->record.options, "verify");
-	tracing->backend = backend;
-	tracing->document = DOCUMENT_NONE;
-	tracing->shaders = shaders;
+	struct tracing *tracing = capture->tracing;
 	tracing->is_vouched = trace_record_is_told(capture->record.trace);
 	tracing->is_verified = !tracing->is_vouched || !json_is_false(verify);
-	capture->tracing = tracing;
 	return true;
 }
 
@@ -253,7 +246,7 @@ bool trace_recovery_begin(struct capture *capture, struct error *err)
 	if (backend == NULL) {
 		return error_set(err, ERROR_INTERRUPTED, "this profd does not know what recorded it");
 	}
-	if (capture->tracing == NULL && !create_tracing(capture, backend, err)) {
+	if (capture->tracing == NULL && !fill_tracing(capture, backend, err)) {
 		return false;
 	}
 	capture->tracing->recovery.began_ns = clock_monotonic_ns();

@@ -44,22 +44,15 @@ static bool check_space(const struct capture *capture, struct error *err)
 	return true;
 }
 
-static bool create_tracing(
+static bool fill_tracing(
 	struct capture *capture, const struct capture_trace_options *options, struct error *err)
 {
-	struct tracing *tracing = calloc(1, sizeof(*tracing));
-	struct trace_shaders *shaders = trace_shaders_create();
 	char *path = NULL;
-	if (tracing == NULL || shaders == NULL ||
+	if (!tracing_create(capture, options->program->backend) ||
 		asprintf(&path, "%s/" ARTIFACT_DOCUMENT_PREFIX, capture->folder.path) < 0) {
-		trace_shaders_destroy(shaders);
-		free(tracing);
 		return error_set(err, ERROR_LIMIT_EXCEEDED, "no memory for a GPU trace");
 	}
-	capture->tracing = tracing;
-	tracing->backend = options->program->backend;
-	tracing->document = DOCUMENT_NONE;
-	tracing->shaders = shaders;
+	struct tracing *tracing = capture->tracing;
 	tracing->program = gpu_program_hold(options->program);
 	tracing->range = options->range;
 	tracing->range.path_template = path;
@@ -105,7 +98,7 @@ struct capture *captures_trace(
 	capture->record.trace = trace_record_create(
 		options->program->backend, &options->range, options->duration_ms, options->timeout_ms);
 	if (!starting_make_folder(capture, options->output_dir, err) || !check_space(capture, err) ||
-		!create_tracing(capture, options, err) || !starting_put_record(capture, err) ||
+		!fill_tracing(capture, options, err) || !starting_put_record(capture, err) ||
 		!start(capture, err)) {
 		starting_undo(capture);
 		return NULL;

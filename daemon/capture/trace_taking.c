@@ -10,6 +10,9 @@
 #include "capture/tracing.h"
 #include "store/contents.h"
 
+#define BY_WINDOW      ", as what the program showed was about to go (its window, swapchain or context)"
+#define BY_WINDOW_HINT "record frames of one window"
+
 void trace_taking_fail(struct capture *capture, const struct error *err)
 {
 	if (capture->discard) {
@@ -49,13 +52,9 @@ static void warn_of_range(struct capture *capture)
 	if (asked > got) {
 		snprintf(message, sizeof(message),
 			"the recording ended early%s: it has %" PRIu64 " of the %" PRIu64 " frames",
-			tracing->is_cut_by_window
-				? ", as what the program showed was about to go (its window, swapchain or context)"
-				: "",
-			got, asked);
+			tracing->is_cut_by_window ? BY_WINDOW : "", got, asked);
 		record_warn(&capture->record, "range_cut", message,
-			tracing->is_cut_by_window ? "record frames of one window"
-									  : "let the program run longer");
+			tracing->is_cut_by_window ? BY_WINDOW_HINT : "let the program run longer");
 	} else if (asked > 0 && got > asked) {
 		snprintf(message, sizeof(message),
 			"the recording could end only later: it has %" PRIu64
@@ -63,10 +62,8 @@ static void warn_of_range(struct capture *capture)
 			got, asked);
 		record_warn(&capture->record, "range_exceeded", message, GPU_WAITS_HINT);
 	} else if (asked == 0 && tracing->is_cut_by_window) {
-		record_warn(&capture->record, "range_cut",
-			"the recording ended early, as what the program showed was about to go (its window, "
-			"swapchain or context)",
-			"record frames of one window");
+		record_warn(
+			&capture->record, "range_cut", "the recording ended early" BY_WINDOW, BY_WINDOW_HINT);
 	} else if (asked > 0 && tracing->is_last_open) {
 		snprintf(message, sizeof(message),
 			"the recording ended within frame %" PRIu64 ", before the program presented it",

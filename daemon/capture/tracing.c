@@ -23,6 +23,22 @@
  *
  * A stop, whoever wants it, is a word to the program; what comes of it is told by the program, or by its end.
  */
+bool tracing_create(struct capture *capture, const struct gpu_backend *backend)
+{
+	struct tracing *tracing = calloc(1, sizeof(*tracing));
+	struct trace_shaders *shaders = trace_shaders_create();
+	if (tracing == NULL || shaders == NULL) {
+		trace_shaders_destroy(shaders);
+		free(tracing);
+		return false;
+	}
+	tracing->backend = backend;
+	tracing->document = DOCUMENT_NONE;
+	tracing->shaders = shaders;
+	capture->tracing = tracing;
+	return true;
+}
+
 void tracing_destroy(struct tracing *tracing)
 {
 	if (tracing == NULL) {

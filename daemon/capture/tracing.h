@@ -59,6 +59,8 @@ extern const struct gpu_listener tracing_listener;
 /* So long an ended program's children may still say something. */
 #define TRACING_EXIT_MS 1000
 
+/* The capture's, empty; a start and a recovery fill it. False: memory is out. */
+bool tracing_create(struct capture *capture, const struct gpu_backend *backend);
 /* There is no document, and none will come: it ends with that reason, and the cause is looked for. */
 void tracing_conclude(struct capture *capture, const char *reason);
 /* Timers of the capture's: progress, and the end of the time. */
