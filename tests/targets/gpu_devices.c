@@ -13,8 +13,9 @@
 
 #include <vulkan/vulkan.h>
 
-#define MOST        8
-#define CHECK(call) check((call), #call)
+#include "gpu/check.h"
+
+#define MOST 8
 
 struct user {
 	VkInstance instance;
@@ -27,14 +28,6 @@ struct user {
 	PFN_vkCmdBeginDebugUtilsLabelEXT begin_label;
 	PFN_vkCmdEndDebugUtilsLabelEXT end_label;
 };
-
-static void check(VkResult result, const char *what)
-{
-	if (result != VK_SUCCESS) {
-		fprintf(stderr, "gpu_devices: %s: %d\n", what, (int)result);
-		exit(2);
-	}
-}
 
 static VkInstance make_instance(uint32_t version, const char *extension)
 {

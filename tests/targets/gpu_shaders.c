@@ -18,11 +18,11 @@
 
 #include <vulkan/vulkan.h>
 
+#include "gpu/check.h"
 #include "gpu/modules.inc"
 
 #define FRAMES_MAX    64
 #define USES_MAX      8 /* shaders of a frame */
-#define CHECK(call)   check((call), #call)
 #define HEADER_WORDS  5
 #define BOUND_WORD    3 /* of the header: above all ids */
 #define OP_SOURCE     3
@@ -58,14 +58,6 @@ static struct {
 	VkPipeline kept[FRAMES_MAX * USES_MAX];
 	unsigned frame_count, kept_count;
 } gpu;
-
-static void check(VkResult result, const char *what)
-{
-	if (result != VK_SUCCESS) {
-		fprintf(stderr, "gpu_shaders: %s: %d\n", what, (int)result);
-		exit(2);
-	}
-}
 
 static void make_instance(void)
 {

@@ -29,11 +29,11 @@
 #include <vulkan/vulkan.h>
 
 #include "client/gpu/profd_gpu.h"
+#include "gpu/check.h"
 
-#define DEVICES     2
-#define PLUG        500
-#define FRAMES_MAX  1024
-#define CHECK(call) check((call), #call)
+#define DEVICES    2
+#define PLUG       500
+#define FRAMES_MAX 1024
 
 struct gpu {
 	VkInstance instance;
@@ -50,14 +50,6 @@ struct gpu {
 };
 
 static struct gpu gpus[DEVICES];
-
-static void check(VkResult result, const char *what)
-{
-	if (result != VK_SUCCESS) {
-		fprintf(stderr, "gpu_waits: %s: %d\n", what, (int)result);
-		exit(2);
-	}
-}
 
 static void make_timeline(struct gpu *gpu)
 {

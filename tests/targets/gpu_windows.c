@@ -21,10 +21,11 @@
 #define VK_USE_PLATFORM_XLIB_KHR
 #include <vulkan/vulkan.h>
 
-#define SIDE        64 /* of the window, in pixels */
-#define IMAGES_MAX  16
-#define WINDOWS     2
-#define CHECK(call) check((call), #call)
+#include "gpu/check.h"
+
+#define SIDE       64 /* of the window, in pixels */
+#define IMAGES_MAX 16
+#define WINDOWS    2
 
 struct options {
 	unsigned frames, frame_ms, resize, replace, close;
@@ -47,14 +48,6 @@ static struct {
 	VkCommandBuffer commands;
 	VkFence fence;
 } gpu;
-
-static void check(VkResult result, const char *what)
-{
-	if (result != VK_SUCCESS && result != VK_SUBOPTIMAL_KHR) {
-		fprintf(stderr, "gpu_windows: %s: %d\n", what, (int)result);
-		exit(2);
-	}
-}
 
 static void open_display(void)
 {
