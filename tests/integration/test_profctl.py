@@ -205,78 +205,63 @@ def test_the_terminal_is_the_programs_and_ctrl_c_ends_it_not_the_profile():
             terminal.close()
 
 
-def test_ctrl_z_stops_both_and_fg_goes_on():
-    with home() as (root, env):
-        # An interactive shell does the job control; what is typed is echoed, so the marks are computed.
-        script = os.path.join(root, "job")
-        with open(script, "w") as file:
-            file.write("echo begin; while read line && [ \"$line\" != hello ]; do :; done; echo got-$line; exit 5\n")
-        # Short, so that the line is not broken by the terminal's width.
-        shell = Terminal(["bash", "--norc", "--noprofile", "-i"], dict(env, PS1="$ ", HISTFILE="", P=program("profctl"), J=script))
+@contextlib.contextmanager
+def job_shell(env, script=""):
+    """An interactive shell at its prompt, which does the job control; $P is profctl, and $J a file with that script. What is typed is echoed, so marks are
+    computed; short names, so that no line is broken by the terminal's width."""
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write(script)
+        file.flush()
+        shell = Terminal(["bash", "--norc", "--noprofile", "-i"], dict(env, PS1="$ ", HISTFILE="", P=program("profctl"), J=file.name))
         try:
             shell.wait_text("$ ")
-            shell.type(b"$P record sh $J\n")
-            shell.wait_text("begin\r\n")
-            shell.type(b"\x1a")
-            shell.wait_text("Stopped")
-            # Told a third time (typed, stopped, now): the shell reads no line of its own any more.
-            shell.insist(b"fg\n", lambda: shell.poll_text().count("record sh $J") >= 3, "fg")
-            shell.insist(b"hello\n", lambda: "got-hello" in shell.poll_text(), "the program's answer")
-            shell.insist(b"echo status-$?-\n", lambda: "status-5-" in shell.poll_text(), "the status")
+            yield shell
         finally:
             shell.close()
+
+
+def test_ctrl_z_stops_both_and_fg_goes_on():
+    with home() as (root, env), job_shell(env, "echo begin; while read line && [ \"$line\" != hello ]; do :; done; echo got-$line; exit 5\n") as shell:
+        shell.type(b"$P record sh $J\n")
+        shell.wait_text("begin\r\n")
+        shell.type(b"\x1a")
+        shell.wait_text("Stopped")
+        # Told a third time (typed, stopped, now): the shell reads no line of its own any more.
+        shell.insist(b"fg\n", lambda: shell.poll_text().count("record sh $J") >= 3, "fg")
+        shell.insist(b"hello\n", lambda: "got-hello" in shell.poll_text(), "the program's answer")
+        shell.insist(b"echo status-$?-\n", lambda: "status-5-" in shell.poll_text(), "the status")
 
 
 def test_a_program_that_stops_itself_gives_the_shell_its_prompt():
-    with home() as (root, env):
-        script = os.path.join(root, "job")
-        with open(script, "w") as file:
-            file.write("echo begin; kill -$1 $$; echo again; exit 6\n")
-        shell = Terminal(["bash", "--norc", "--noprofile", "-i"], dict(env, PS1="$ ", HISTFILE="", P=program("profctl"), J=script))
-        try:
-            shell.wait_text("$ ")
-            for number, name in ((1, "STOP"), (2, "TSTP")):
-                shell.insist(b"$P record sh $J %s\n" % name.encode(), lambda: shell.poll_text().count("begin\r\n") == number, "the program")
-                wait_until(lambda: shell.poll_text().count("Stopped") == number, 20, "the shell's word")
-                shell.insist(b"fg\n", lambda: shell.poll_text().count("again\r\n") == number, "fg")
-                shell.insist(b"echo status-$?-%d-\n" % number, lambda: "status-6-%d-" % number in shell.poll_text(), "the status")
-        finally:
-            shell.close()
+    with home() as (root, env), job_shell(env, "echo begin; kill -$1 $$; echo again; exit 6\n") as shell:
+        for number, name in ((1, "STOP"), (2, "TSTP")):
+            shell.insist(b"$P record sh $J %s\n" % name.encode(), lambda: shell.poll_text().count("begin\r\n") == number, "the program")
+            wait_until(lambda: shell.poll_text().count("Stopped") == number, 20, "the shell's word")
+            shell.insist(b"fg\n", lambda: shell.poll_text().count("again\r\n") == number, "fg")
+            shell.insist(b"echo status-$?-%d-\n" % number, lambda: "status-6-%d-" % number in shell.poll_text(), "the status")
 
 
 def test_ctrl_c_ends_a_shells_loop_too():
     with home() as (root, env):
         for command in ("$P record -q", "$P --json record"):
-            shell = Terminal(["bash", "--norc", "--noprofile", "-i"], dict(env, PS1="$ ", HISTFILE="", P=program("profctl")))
-            try:
-                shell.wait_text("$ ")
+            with job_shell(env) as shell:
                 shell.type(b"for i in 41 42; do %s sh -c 'echo go-$1; exec sleep 30' sh $i; done\n" % command.encode())
                 shell.wait_text("go-41") # not before: a Ctrl-C between bash's fork and its exec leaves bash without the terminal, whatever it runs
                 shell.insist(b"\x03", lambda: shell.poll_text().count("$ ") >= 2, "the prompt")
                 shell.insist(b"echo status-$?-\n", lambda: "status-130-" in shell.poll_text(), "the status")
                 assert "go-42" not in shell.text, shell.text
-            finally:
-                shell.close()
 
 
 def test_ctrl_z_does_not_stop_who_ignores_it():
-    with home() as (root, env):
-        script = os.path.join(root, "job")
-        with open(script, "w") as file:
-            file.write("trap '' TSTP; echo begin; read line; echo got-$line; exit 5\n")
-        shell = Terminal(["bash", "--norc", "--noprofile", "-i"], dict(env, PS1="$ ", HISTFILE="", P=program("profctl"), J=script))
-        try:
-            shell.wait_text("$ ")
-            shell.type(b"$P record sh $J\n")
-            shell.wait_text("begin\r\n")
-            shell.type(b"\x1a")
-            time.sleep(0.3)
-            shell.type(b"hello\n")
-            shell.wait_text("got-hello")
-            shell.insist(b"echo status-$?-\n", lambda: "status-5-" in shell.poll_text(), "the status")
-            assert "Stopped" not in shell.text
-        finally:
-            shell.close()
+    with home() as (root, env), job_shell(env, "trap '' TSTP; echo begin; read line; echo got-$line; exit 5\n") as shell:
+        shell.type(b"$P record sh $J\n")
+        shell.wait_text("begin\r\n")
+        shell.type(b"\x1a")
+        time.sleep(0.3)
+        shell.type(b"hello\n")
+        shell.wait_text("got-hello")
+        shell.insist(b"echo status-$?-\n", lambda: "status-5-" in shell.poll_text(), "the status")
+        assert "Stopped" not in shell.text
 
 
 def test_a_reader_that_goes_does_not_change_the_programs_status():
