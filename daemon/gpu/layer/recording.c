@@ -140,11 +140,11 @@ bool recording_end_now(void)
 void recording_end_due(const struct frame_counts *counts, bool is_next)
 {
 	struct fault fault = {0};
-	/* Frames that were not asked for are worth a moment, but not each of them. */
-	bool waits = is_next && session.waits_ns + OTHERS_MS * UINT64_C(1000000) > clock_monotonic_ns();
 	if (!session.is_end_due || !frames_owns(&session.frames, counts)) {
 		return;
 	}
+	/* Frames that were not asked for are worth a moment, but not each of them. */
+	bool waits = is_next && session.waits_ns + OTHERS_MS * UINT64_C(1000000) > clock_monotonic_ns();
 	if (recording_can_end(waits, &fault)) {
 		recording_end(RECORDING_ENDED, &fault);
 	}
