@@ -26,12 +26,6 @@ struct wish {
 	bool waits, is_pid;
 };
 
-static bool set_text(struct wish *wish, const char *what, const char *name, const char *text)
-{
-	return profctl_text(what, text) &&
-		   json_object_set_new(wish->params, name, json_string(text)) == 0;
-}
-
 /* The daemon has another current folder. */
 static bool set_folder(struct wish *wish, const char *path)
 {
@@ -40,7 +34,7 @@ static bool set_folder(struct wish *wish, const char *path)
 		fprintf(stderr, "profctl: output folder %s: %s\n", path, strerror(errno));
 		return false;
 	}
-	bool ok = set_text(wish, "the output folder", "output_dir", full);
+	bool ok = profctl_set_text(wish->params, "output_dir", "the output folder", full);
 	free(full);
 	return ok;
 }
@@ -63,7 +57,7 @@ static bool take_option(struct wish *wish, int option)
 	case 'k':
 		return json_object_set_new(wish->params, "kernel", json_true()) == 0;
 	case 'l':
-		return set_text(wish, "the label", "label", optarg);
+		return profctl_set_text(wish->params, "label", "the label", optarg);
 	case 'w':
 		wish->waits = true;
 		return true;

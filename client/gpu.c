@@ -30,12 +30,6 @@ static bool set_integer(struct gpu *gpu, const char *member, json_int_t value)
 	return json_object_set_new(gpu->params, member, json_integer(value)) == 0;
 }
 
-static bool set_text(struct gpu *gpu, const char *member, const char *what, const char *text)
-{
-	return profctl_text(what, text) &&
-		   json_object_set_new(gpu->params, member, json_string(text)) == 0;
-}
-
 static bool set_seconds(struct gpu *gpu, const char *member, const char *option, const char *text)
 {
 	json_int_t milliseconds = 0;
@@ -82,9 +76,9 @@ static bool take_option(void *context, int option, const char *value)
 	case GPU_OPTION_TIMEOUT:
 		return set_timeout(gpu, value);
 	case GPU_OPTION_BY:
-		return set_text(gpu, "frame_by", "the value of --frame-by", value);
+		return profctl_set_text(gpu->params, "frame_by", "the value of --frame-by", value);
 	case 'l':
-		return set_text(gpu, "label", "the label", value);
+		return profctl_set_text(gpu->params, "label", "the label", value);
 	case 'q':
 		gpu->quiet = true;
 		return true;

@@ -72,12 +72,6 @@ static json_t *own_environment(void)
 	return env;
 }
 
-static bool set_text(struct launch *launch, const char *what, const char *name, const char *text)
-{
-	return profctl_text(what, text) &&
-		   json_object_set_new(launch->params, name, json_string(text)) == 0;
-}
-
 static bool set_folder(struct launch *launch, const char *path)
 {
 	char *full = realpath(path, NULL);
@@ -85,7 +79,7 @@ static bool set_folder(struct launch *launch, const char *path)
 		fprintf(stderr, "profctl: --cwd %s: %s\n", path, strerror(errno));
 		return false;
 	}
-	bool ok = set_text(launch, "the working folder", "cwd", full);
+	bool ok = profctl_set_text(launch->params, "cwd", "the working folder", full);
 	free(full);
 	return ok;
 }
@@ -98,7 +92,7 @@ static bool set_here(struct launch *launch)
 		fprintf(stderr, "profctl: the working folder: %s (--cwd names another)\n", strerror(errno));
 		return false;
 	}
-	bool ok = set_text(launch, "the working folder", "cwd", here);
+	bool ok = profctl_set_text(launch->params, "cwd", "the working folder", here);
 	free(here);
 	return ok;
 }
@@ -140,10 +134,10 @@ static bool take_option(struct launch *launch, int option)
 	case 'd':
 		return set_number(launch, option, optarg);
 	case LAUNCH_ID:
-		return set_text(launch, "the value of --id", "build_id", optarg);
+		return profctl_set_text(launch->params, "build_id", "the value of --id", optarg);
 	case LAUNCH_STDIO:
 		launch->stdio = optarg;
-		return set_text(launch, "the value of --stdio", "stdio", optarg);
+		return profctl_set_text(launch->params, "stdio", "the value of --stdio", optarg);
 	case LAUNCH_HOLD:
 		return json_object_set_new(launch->params, "hold", json_true()) == 0;
 	case LAUNCH_PROFILE:
@@ -157,7 +151,7 @@ static bool take_option(struct launch *launch, int option)
 	case LAUNCH_CWD:
 		return set_folder(launch, optarg);
 	case LAUNCH_LEAVE:
-		return set_text(launch, "--leave", "on_daemon_exit", "leave");
+		return profctl_set_text(launch->params, "on_daemon_exit", "--leave", "leave");
 	case LAUNCH_SVG:
 		return svg_set_in(profile_of(launch), optarg);
 	default:

@@ -263,6 +263,11 @@ bool profctl_text(const char *what, const char *text)
 	return ok;
 }
 
+bool profctl_set_text(json_t *object, const char *member, const char *what, const char *text)
+{
+	return profctl_text(what, text) && json_object_set_new(object, member, json_string(text)) == 0;
+}
+
 bool profctl_seconds(
 	const char *option, const char *text, bool zero_allowed, json_int_t *milliseconds)
 {

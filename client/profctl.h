@@ -96,6 +96,8 @@ bool profctl_whole(
 	const char *option, const char *text, json_int_t min, json_int_t max, json_int_t *value);
 /* False: told, that what ("the label") is not UTF-8. */
 bool profctl_text(const char *what, const char *text);
+/* The same, and into the object as that member. */
+bool profctl_set_text(json_t *object, const char *member, const char *what, const char *text);
 /* Seconds, whole or with a fraction, from 0.001 (or 0 when that is allowed) to a week, as milliseconds. */
 bool profctl_seconds(
 	const char *option, const char *text, bool zero_allowed, json_int_t *milliseconds);

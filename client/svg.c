@@ -75,8 +75,7 @@ static bool set_text(json_t *svg, const struct svg_option *option, const char *v
 	}
 	char what[64];
 	snprintf(what, sizeof(what), "the %s of --svg", option->name);
-	return profctl_text(what, value) &&
-		   json_object_set_new(svg, option->name, json_string(value)) == 0;
+	return profctl_set_text(svg, option->name, what, value);
 }
 
 bool svg_set(json_t *svg, const char *text)
