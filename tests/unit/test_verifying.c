@@ -177,16 +177,23 @@ static void what_a_limit_ends_is_not_called_broken(void **state)
 	}
 }
 
+/* One that takes minutes. */
+static struct verifying *begin_long(uv_loop_t *loop, struct result *result)
+{
+	struct verdict verdict;
+	write_reader("exec /bin/sleep 300");
+	assert_int_equal(uv_loop_init(loop), 0);
+	struct verifying *verifying = begin(loop, 60000, result, &verdict);
+	assert_non_null(verifying);
+	return verifying;
+}
+
 static void a_cancelled_one_says_why(void **state)
 {
 	struct result result = {0};
-	struct verdict verdict;
 	uv_loop_t loop;
 	(void)state;
-	write_reader("exec /bin/sleep 300");
-	assert_int_equal(uv_loop_init(&loop), 0);
-	struct verifying *verifying = begin(&loop, 60000, &result, &verdict);
-	assert_non_null(verifying);
+	struct verifying *verifying = begin_long(&loop, &result);
 	verifying_cancel(verifying, "the test wants it");
 	verifying_cancel(verifying, "a second reason");
 	assert_int_equal(result.count, 0);
@@ -200,13 +207,9 @@ static void a_cancelled_one_says_why(void **state)
 static void an_abandoned_one_leaves_nothing_at_once(void **state)
 {
 	struct result result = {0};
-	struct verdict verdict;
 	uv_loop_t loop;
 	(void)state;
-	write_reader("exec /bin/sleep 300");
-	assert_int_equal(uv_loop_init(&loop), 0);
-	struct verifying *verifying = begin(&loop, 60000, &result, &verdict);
-	assert_non_null(verifying);
+	struct verifying *verifying = begin_long(&loop, &result);
 	assert_int_equal(entries_count(runtime), 1);
 	verifying_abandon(verifying);
 	assert_int_equal(entries_count(runtime), 0);
